@@ -1,11 +1,10 @@
 //! `cargo xtask bench`: runs the benchmarks of one area, or of all.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::process;
 use crate::setup::{self, Task};
 use crate::workspace::Workspace;
 
-/// The profile of releases.
 const PROFILE: &str = "dist";
 
 /// Bench targets that print their own tables.
@@ -47,7 +46,7 @@ const AREAS: &[Area] = &[
     Area { name: "local", benches: &[("local-model", "local")], programs: &[] },
 ];
 
-pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     let (areas, extra) = select(arguments)?;
     setup::run(workspace, Task::Bench)?;
     if areas.iter().any(|area| area.name == "peers") {
@@ -73,7 +72,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
 }
 
 /// The areas that the first argument selects, and the arguments for their benchmarks.
-fn select(arguments: &[String]) -> Result<(&'static [Area], &[String]), Failure> {
+fn select(arguments: &[String]) -> Result<(&'static [Area], &[String])> {
     match arguments.split_first() {
         Some((name, extra)) if !name.starts_with('-') => {
             let Some(index) = AREAS.iter().position(|area| area.name == name) else {

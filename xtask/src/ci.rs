@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::setup::Installation;
 use crate::test::Profile;
 use crate::workspace::Workspace;
@@ -11,7 +11,7 @@ use crate::{chaos, docs, fuzz, process, test, tidy};
 
 const FUZZ_SECONDS: u32 = 5;
 
-pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     let policy = match arguments {
         [] => OnFailure::Stop,
         [flag] if flag == "--keep-going" => OnFailure::KeepGoing,
@@ -26,16 +26,12 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
         })
     });
     print!("\n{}", table(&rows));
-    let failed: Vec<&str> = rows
-        .iter()
-        .filter(|row| matches!(row.outcome, Outcome::Failed(_)))
-        .map(|row| row.step.name())
-        .collect();
+    let failed = rows.iter().filter(|row| matches!(row.outcome, Outcome::Failed(_)));
+    let failed: Vec<String> = failed.map(|row| row.step.name()).collect();
     if failed.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::work(format!("failed: {}", failed.join(", "))))
+        return Ok(());
     }
+    Err(Failure::work(format!("failed: {}", failed.join(", "))))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,54 +50,31 @@ enum Step {
 }
 
 impl Step {
+    #[rustfmt::skip] // a table of words
     const ALL: &[Self] = &[
-        Self::Setup,
-        Self::Fmt,
-        Self::Tidy,
-        Self::Clippy,
-        Self::Docs,
-        Self::Peers,
-        Self::Test,
-        Self::Fuzz,
-        Self::Chaos,
+        Self::Setup, Self::Fmt, Self::Tidy, Self::Clippy, Self::Docs, Self::Peers, Self::Test,
+        Self::Fuzz, Self::Chaos,
     ];
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Setup => "setup",
-            Self::Fmt => "fmt",
-            Self::Tidy => "tidy",
-            Self::Clippy => "clippy",
-            Self::Docs => "docs",
-            Self::Peers => "peers",
-            Self::Test => "test",
-            Self::Fuzz => "fuzz",
-            Self::Chaos => "chaos",
-        }
+    fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 
-    fn run(self, workspace: &Workspace) -> Result<(), Failure> {
+    fn run(self, workspace: &Workspace) -> Result {
         match self {
             // `run` above.
             Self::Setup | Self::Peers => Ok(()),
             Self::Fmt => process::run(workspace.cargo().args(["fmt", "--all", "--check"])),
             Self::Tidy => tidy::run(workspace, &[]),
-            Self::Clippy => process::run(workspace.cargo().args([
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ])),
+            Self::Clippy => {
+                let line = "clippy --workspace --all-targets -- -D warnings";
+                process::run(workspace.cargo().args(line.split(' ')))
+            }
             Self::Docs => {
                 docs::compare(workspace)?;
-                process::run(
-                    workspace
-                        .cargo()
-                        .args(["doc", "--workspace", "--no-deps"])
-                        .env("RUSTDOCFLAGS", "-D warnings"),
-                )
+                let mut doc = workspace.cargo();
+                doc.args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings");
+                process::run(&mut doc)
             }
             Self::Test => test::run_suites(workspace, Profile::Ci, &[]),
             Self::Fuzz => fuzz::run_short(workspace, FUZZ_SECONDS),
@@ -129,11 +102,7 @@ struct Row {
     outcome: Outcome,
 }
 
-fn execute(
-    steps: &[Step],
-    policy: OnFailure,
-    mut run: impl FnMut(Step) -> Result<(), Failure>,
-) -> Vec<Row> {
+fn execute(steps: &[Step], policy: OnFailure, mut run: impl FnMut(Step) -> Result) -> Vec<Row> {
     let mut stopped = false;
     let mut rows = Vec::new();
     for &step in steps {

@@ -11,7 +11,7 @@ mod service;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail, Result};
 use crate::process;
 use crate::setup::{self, PeerFolders, Task};
 use crate::workspace::{Workspace, create_empty};
@@ -24,7 +24,7 @@ const SERVICE: &str = "judged";
 
 const SCENARIO_TIMEOUT_MS: &str = "30000";
 
-pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     let selection = Selection::parse(arguments)?;
     setup::run(workspace, Task::Conformance)?;
     // The whole workspace, to reuse the test build.
@@ -59,7 +59,7 @@ enum Selection {
 }
 
 impl Selection {
-    fn parse(arguments: &[String]) -> Result<Self, Failure> {
+    fn parse(arguments: &[String]) -> Result<Self> {
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match words[..] {
             [] => Ok(Self::Everything),
@@ -96,7 +96,7 @@ struct SuiteRun {
 }
 
 impl Suite {
-    fn run(&self, selection: &Selection) -> Result<Vec<Row>, Failure> {
+    fn run(&self, selection: &Selection) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
         match selection {
             Selection::Everything => {
@@ -120,7 +120,7 @@ impl Suite {
     }
 
     /// Runs the requirements of a revision, and fails if the suite left scenarios out.
-    fn run_required(&self, revision: &str) -> Result<Vec<Row>, Failure> {
+    fn run_required(&self, revision: &str) -> Result<Vec<Row>> {
         let rows = self.run_client(revision, &["--requirements", revision], revision)?;
         if let Some(required) = required_count(revision) {
             let expected = required + EXTENSIONS.len();
@@ -134,7 +134,7 @@ impl Suite {
         Ok(rows)
     }
 
-    fn run_scenario(&self, name: &str, version: Option<&str>) -> Result<Vec<Row>, Failure> {
+    fn run_scenario(&self, name: &str, version: Option<&str>) -> Result<Vec<Row>> {
         let shown = version.unwrap_or("its own");
         let mut arguments = vec!["--scenario", name];
         arguments.extend(version.iter().flat_map(|&version| ["--spec-version", version]));
@@ -145,12 +145,7 @@ impl Suite {
         Ok(rows)
     }
 
-    fn run_client(
-        &self,
-        folder: &str,
-        arguments: &[&str],
-        version: &str,
-    ) -> Result<Vec<Row>, Failure> {
+    fn run_client(&self, folder: &str, arguments: &[&str], version: &str) -> Result<Vec<Row>> {
         let SuiteRun { mut rows, status } =
             self.run_once(Subject::Client, folder, arguments, version)?;
         // For example when the client passed but did not exit.
@@ -169,15 +164,12 @@ impl Suite {
         folder: &str,
         arguments: &[&str],
         version: &str,
-    ) -> Result<SuiteRun, Failure> {
+    ) -> Result<SuiteRun> {
         let output = self.output.join(folder.replace([' ', '/'], "-"));
         create_empty(&output)?;
         eprintln!("conformance: {}", arguments.join(" "));
-        let mut command = self.command(subject, &output);
-        let result = command
-            .args(arguments)
-            .output()
-            .map_err(|error| Failure::work(format!("cannot run the conformance suite: {error}")))?;
+        let result = self.command(subject, &output).args(arguments).output();
+        let result = result.or_fail("cannot run the conformance suite")?;
         let rows = report::read(&output, version)?;
         if rows.is_empty() {
             eprintln!("{}", String::from_utf8_lossy(&result.stderr).trim_end());

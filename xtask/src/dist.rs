@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail, Result};
 use crate::workspace::{Workspace, create_empty};
 use release::Release;
 
@@ -30,7 +30,7 @@ use release::Release;
 const KEY_VARIABLE: &str = "AGENT_DIST_KEY";
 const SUMS: &str = "SHA256SUMS";
 
-pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     let options = Options::parse(arguments)?;
     let folder = workspace.target_directory().join("dist");
     let release = Release::prepare(workspace, &options)?;
@@ -50,7 +50,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
 }
 
 /// Builds all artifacts and their sums into an empty folder.
-fn build(release: &Release, folder: &Path) -> Result<Vec<Artifact>, Failure> {
+fn build(release: &Release, folder: &Path) -> Result<Vec<Artifact>> {
     let program = Artifact { name: release.stem(), bytes: release.binary.bytes.clone() };
     let mut artifacts = vec![
         program,
@@ -89,7 +89,7 @@ struct Options {
 }
 
 impl Options {
-    fn parse(arguments: &[String]) -> Result<Self, Failure> {
+    fn parse(arguments: &[String]) -> Result<Self> {
         let mut options =
             Self { key: env::var_os(KEY_VARIABLE).map(PathBuf::from), ..Self::default() };
         let mut words = arguments.iter();
@@ -124,14 +124,19 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    fs::read(path)
-        .map_err(|error| Failure::work(format!("cannot read {}: {error}", path.display())))
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).or_fail(format!("cannot read {}", path.display()))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    fs::write(path, bytes)
-        .map_err(|error| Failure::work(format!("cannot write {}: {error}", path.display())))
+fn write(path: &Path, bytes: &[u8]) -> Result {
+    fs::write(path, bytes).or_fail(format!("cannot write {}", path.display()))
+}
+
+fn sorted_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).or_fail(format!("cannot read {}", folder.display()))?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
 }
 
 #[cfg(test)]

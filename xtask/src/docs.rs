@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail, Result};
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -37,17 +37,17 @@ const PAGES: &[Page] = &[
     Page { path: "docs/cli.md", source: Source::Help },
 ];
 
-pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     match arguments {
         [] => write(workspace),
         [flag] if flag == "--check" => compare(workspace),
-        [word] if word == "images" => images::write(workspace, &Program::build(workspace)?.path),
+        [word] if word == "images" => images::write(workspace, &Program::build(workspace)?.0),
         _ => Err(Failure::usage("`docs` takes only `--check` or `images`")),
     }
 }
 
 /// Fails when a page is out of date.
-pub(crate) fn compare(workspace: &Workspace) -> Result<(), Failure> {
+pub(crate) fn compare(workspace: &Workspace) -> Result {
     let program = Program::build(workspace)?;
     let mut stale = Vec::new();
     for page in PAGES {
@@ -67,31 +67,29 @@ pub(crate) fn compare(workspace: &Workspace) -> Result<(), Failure> {
         .with_hint("run cargo xtask docs"))
 }
 
-fn write(workspace: &Workspace) -> Result<(), Failure> {
+fn write(workspace: &Workspace) -> Result {
     let program = Program::build(workspace)?;
     for page in PAGES {
         let made = program.make(page)?;
-        fs::write(workspace.root().join(page.path), made)
-            .map_err(|error| Failure::work(format!("cannot write {}: {error}", page.path)))?;
+        let path = workspace.root().join(page.path);
+        fs::write(path, made).or_fail(format!("cannot write {}", page.path))?;
         println!("docs: wrote {}", page.path);
     }
     Ok(())
 }
 
-struct Program {
-    path: PathBuf,
-}
+struct Program(PathBuf);
 
 impl Program {
-    fn build(workspace: &Workspace) -> Result<Self, Failure> {
+    fn build(workspace: &Workspace) -> Result<Self> {
         // With the same targets as the tests, to share the dependencies.
         let targets = ["--lib", "--bins", "--examples", "--tests"];
         process::run(workspace.cargo().args(["build", "--workspace"]).args(targets))?;
         let name = format!("agent{}", env::consts::EXE_SUFFIX);
-        Ok(Self { path: workspace.target_directory().join("debug").join(name) })
+        Ok(Self(workspace.target_directory().join("debug").join(name)))
     }
 
-    fn make(&self, page: &Page) -> Result<String, Failure> {
+    fn make(&self, page: &Page) -> Result<String> {
         let text = match page.source {
             Source::Output(arguments) => self.output(arguments)?,
             Source::Help => help::page(|arguments| self.output(arguments))?,
@@ -100,8 +98,8 @@ impl Program {
     }
 
     /// The output of the program, independent of the terminal and settings of the caller.
-    fn output(&self, arguments: &[&str]) -> Result<String, Failure> {
-        let mut command = Command::new(&self.path);
+    fn output(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = Command::new(&self.0);
         command.args(arguments).env("NO_COLOR", "1").env("COLUMNS", "100");
         for (name, _) in env::vars_os() {
             if name.to_string_lossy().starts_with("AGENT_") {

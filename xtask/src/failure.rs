@@ -1,6 +1,19 @@
 //! The error of a task: one sentence and a hint.
 
-use std::fmt;
+use std::fmt::{self, Display};
+
+pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
+/// Says what failed, in front of the error of a library.
+pub(crate) trait OrFail<T> {
+    fn or_fail(self, what: impl Display) -> Result<T>;
+}
+
+impl<T, E: Display> OrFail<T> for Result<T, E> {
+    fn or_fail(self, what: impl Display) -> Result<T> {
+        self.map_err(|error| Failure::work(format!("{what}: {error}")))
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -38,13 +51,10 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "error: {}", self.message)?;
-        match &self.hint {
-            Some(hint) => write!(formatter, "\nhint: {hint}"),
-            None => Ok(()),
-        }
+        if let Some(hint) = &self.hint { write!(formatter, "\nhint: {hint}") } else { Ok(()) }
     }
 }
 

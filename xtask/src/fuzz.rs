@@ -14,7 +14,7 @@ use std::{env, fs, io};
 
 use cargo_metadata::{Metadata, TargetKind};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail, Result};
 use crate::process;
 use crate::setup::{self, Task};
 use crate::workspace::Workspace;
@@ -40,7 +40,7 @@ const MEMORY_MIB: u32 = 2048;
 /// Targets that decompress their input have less, so that an unbounded expansion is a finding.
 const DECOMPRESSING: &[(&str, u32)] = &[("html", 1024), ("pdf", 1024)];
 
-pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     let seconds = parse_seconds(arguments)?;
     setup::run(workspace, Task::Fuzz)?;
     let targets = targets(&workspace.metadata)?;
@@ -49,7 +49,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
 }
 
 /// Runs each target for this many seconds, with the dependencies of the test build.
-pub(crate) fn run_short(workspace: &Workspace, seconds: u32) -> Result<(), Failure> {
+pub(crate) fn run_short(workspace: &Workspace, seconds: u32) -> Result {
     let targets = targets(&workspace.metadata)?;
     let programs = build_with_test_dependencies(workspace, &targets)?;
     run_targets(workspace, &programs, &targets, seconds)
@@ -67,19 +67,14 @@ pub(crate) fn compile(arguments: &[OsString]) -> Option<ExitCode> {
     })
 }
 
-fn run_targets(
-    workspace: &Workspace,
-    programs: &Path,
-    targets: &[String],
-    seconds: u32,
-) -> Result<(), Failure> {
+fn run_targets(workspace: &Workspace, programs: &Path, targets: &[String], seconds: u32) -> Result {
     for target in targets {
         run_target(workspace.root(), &programs.join(target), target, seconds)?;
     }
     Ok(())
 }
 
-fn parse_seconds(arguments: &[String]) -> Result<u32, Failure> {
+fn parse_seconds(arguments: &[String]) -> Result<u32> {
     match arguments {
         [] => Ok(DEFAULT_SECONDS),
         // libFuzzer takes zero as no limit.
@@ -91,7 +86,7 @@ fn parse_seconds(arguments: &[String]) -> Result<u32, Failure> {
 }
 
 /// The binaries of the fuzz package.
-fn targets(metadata: &Metadata) -> Result<Vec<String>, Failure> {
+fn targets(metadata: &Metadata) -> Result<Vec<String>> {
     let names: Vec<String> = metadata
         .workspace_packages()
         .iter()
@@ -107,7 +102,7 @@ fn targets(metadata: &Metadata) -> Result<Vec<String>, Failure> {
 }
 
 /// Builds the fuzz package and returns the folder of its programs.
-fn build(workspace: &Workspace) -> Result<PathBuf, Failure> {
+fn build(workspace: &Workspace) -> Result<PathBuf> {
     let host = workspace.host_triple()?;
     // A separate folder, so that the flags do not invalidate other builds; and an explicit
     // platform, so that build scripts and macros are compiled without them.
@@ -125,10 +120,7 @@ fn build(workspace: &Workspace) -> Result<PathBuf, Failure> {
 
 /// Builds the targets with the dependencies of the test build: only our crates get the flags, and
 /// `--workspace` selects the same features.
-fn build_with_test_dependencies(
-    workspace: &Workspace,
-    targets: &[String],
-) -> Result<PathBuf, Failure> {
+fn build_with_test_dependencies(workspace: &Workspace, targets: &[String]) -> Result<PathBuf> {
     let wrapper = copy_of_this_program(&workspace.target_directory().join("fuzz"))?;
     let mut command = workspace.cargo();
     command.args(["build", "--workspace"]);
@@ -141,27 +133,24 @@ fn build_with_test_dependencies(
 
 /// Earlier steps of `cargo xtask ci` replace the file of the task runner, so cargo gets a copy of
 /// the running one. Only Linux can still read a deleted executable.
-fn copy_of_this_program(folder: &Path) -> Result<PathBuf, Failure> {
+fn copy_of_this_program(folder: &Path) -> Result<PathBuf> {
     let on_linux = Path::new("/proc/self/exe");
     let copy = folder.join("rustc-with-coverage");
-    let copied = (|| {
+    let copied = (|| -> io::Result<u64> {
         let this = if on_linux.exists() { on_linux.to_path_buf() } else { env::current_exe()? };
         fs::create_dir_all(folder)?;
         fs::copy(this, &copy)
     })();
-    copied.map_err(|error: io::Error| {
-        Failure::work(format!("cannot copy the task runner to {}: {error}", copy.display()))
-    })?;
+    copied.or_fail(format!("cannot copy the task runner to {}", copy.display()))?;
     Ok(copy)
 }
 
-fn run_target(root: &Path, program: &Path, target: &str, seconds: u32) -> Result<(), Failure> {
+fn run_target(root: &Path, program: &Path, target: &str, seconds: u32) -> Result {
     let corpus = format!("fuzz/corpus/{target}");
     let seeds = format!("fuzz/seeds/{target}");
     let artifacts = format!("fuzz/artifacts/{target}");
     for folder in [&corpus, &artifacts] {
-        fs::create_dir_all(root.join(folder))
-            .map_err(|error| Failure::work(format!("cannot create {folder}: {error}")))?;
+        fs::create_dir_all(root.join(folder)).or_fail(format!("cannot create {folder}"))?;
     }
     let before = modification_times(&root.join(&artifacts));
 

@@ -24,7 +24,7 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use failure::Failure;
+use failure::{Failure, Result};
 use workspace::Workspace;
 
 const HELP: &str = "\
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(arguments: &[String]) -> Result<(), Failure> {
+fn dispatch(arguments: &[String]) -> Result {
     let Some((command, rest)) = arguments.split_first() else {
         return Err(Failure::usage("no command was given"));
     };

@@ -1,16 +1,25 @@
 //! Runs programs; errors contain the whole command line.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail, Result};
+
+/// A process that is killed on drop.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 /// Prints the command line and runs it with this terminal.
-pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+pub(crate) fn run(command: &mut Command) -> Result {
     let line = line(command);
     eprintln!("$ {line}");
-    let status =
-        command.status().map_err(|error| Failure::work(format!("cannot run `{line}`: {error}")))?;
+    let status = command.status().or_fail(format!("cannot run `{line}`"))?;
     if status.success() {
         Ok(())
     } else {
@@ -19,10 +28,10 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
 }
 
 /// Runs the command silently and returns its standard output.
-pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
+pub(crate) fn capture(command: &mut Command) -> Result<String> {
     let line = line(command);
-    let Output { status, stdout, stderr } =
-        command.output().map_err(|error| Failure::work(format!("cannot run `{line}`: {error}")))?;
+    let output = command.output().or_fail(format!("cannot run `{line}`"))?;
+    let Output { status, stdout, stderr } = output;
     if status.success() {
         Ok(String::from_utf8_lossy(&stdout).into_owned())
     } else {

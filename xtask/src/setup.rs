@@ -10,7 +10,7 @@ mod weights;
 use std::process::Command;
 use std::thread::{Scope, ScopedJoinHandle};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -23,7 +23,7 @@ pub(crate) use weights::path as weights_path;
 type CommandLine = Vec<String>;
 
 /// Installs what the task needs and the machine lacks.
-pub(crate) fn run(workspace: &Workspace, task: Task) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, task: Task) -> Result {
     let peers = PeerFolders::of(workspace);
     let mut missing: Vec<&Requirement> = REQUIREMENTS
         .iter()
@@ -51,19 +51,19 @@ pub(crate) fn run(workspace: &Workspace, task: Task) -> Result<(), Failure> {
 }
 
 /// The installation of what the tests need, in the background.
-pub(crate) struct Installation<'scope>(ScopedJoinHandle<'scope, Result<(), Failure>>);
+pub(crate) struct Installation<'scope>(ScopedJoinHandle<'scope, Result>);
 
 impl<'scope> Installation<'scope> {
     /// Installs what a build needs, and starts to install the rest while the caller builds.
     pub(crate) fn start(
         scope: &'scope Scope<'scope, '_>,
         workspace: &'scope Workspace,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         run(workspace, Task::Build)?;
         Ok(Self(scope.spawn(|| run(workspace, Task::Test))))
     }
 
-    pub(crate) fn wait(self) -> Result<(), Failure> {
+    pub(crate) fn wait(self) -> Result {
         let panicked = |_| Err(Failure::work("the installation panicked"));
         self.0.join().unwrap_or_else(panicked)
     }
@@ -74,7 +74,7 @@ pub(crate) fn has_python_validator() -> bool {
     PYTHON_VALIDATOR.succeeds()
 }
 
-fn install(requirement: &Requirement, peers: &PeerFolders) -> Result<(), Failure> {
+fn install(requirement: &Requirement, peers: &PeerFolders) -> Result {
     println!("setup: {} is missing ({})", requirement.name, requirement.reason);
     run_first_working(&requirement.recipes(peers))
         .and_then(|()| verify(requirement, peers))
@@ -82,7 +82,7 @@ fn install(requirement: &Requirement, peers: &PeerFolders) -> Result<(), Failure
 }
 
 /// Runs recipes until all lines of one succeed; returns the last failure otherwise.
-fn run_first_working(recipes: &[Vec<CommandLine>]) -> Result<(), Failure> {
+fn run_first_working(recipes: &[Vec<CommandLine>]) -> Result {
     let mut outcome = Ok(());
     for recipe in recipes {
         if let Err(failure) = &outcome {
@@ -96,7 +96,7 @@ fn run_first_working(recipes: &[Vec<CommandLine>]) -> Result<(), Failure> {
     outcome
 }
 
-fn verify(requirement: &Requirement, peers: &PeerFolders) -> Result<(), Failure> {
+fn verify(requirement: &Requirement, peers: &PeerFolders) -> Result {
     if requirement.is_installed(peers) {
         return Ok(());
     }
@@ -104,7 +104,7 @@ fn verify(requirement: &Requirement, peers: &PeerFolders) -> Result<(), Failure>
         .with_hint("look at PATH"))
 }
 
-fn ignore_if_optional(requirement: &Requirement, failure: Failure) -> Result<(), Failure> {
+fn ignore_if_optional(requirement: &Requirement, failure: Failure) -> Result {
     match requirement.importance {
         Importance::Required => Err(failure),
         Importance::Optional => {
@@ -114,7 +114,7 @@ fn ignore_if_optional(requirement: &Requirement, failure: Failure) -> Result<(),
     }
 }
 
-fn run_line(line: &[String]) -> Result<(), Failure> {
+fn run_line(line: &[String]) -> Result {
     match line {
         [] => Ok(()),
         [program, arguments @ ..] => process::run(
@@ -143,7 +143,7 @@ impl AptAccess {
 }
 
 /// Fails with the command to run by hand if this process cannot install packages with apt.
-fn check_apt_access(missing: &[&Requirement], access: AptAccess) -> Result<(), Failure> {
+fn check_apt_access(missing: &[&Requirement], access: AptAccess) -> Result {
     let by_apt = || missing.iter().filter(|needed| needed.uses_apt());
     let names: Vec<&str> = by_apt().map(|needed| needed.name).collect();
     let packages: Vec<&str> = by_apt().flat_map(|needed| needed.packages).copied().collect();

@@ -4,12 +4,12 @@
 use std::thread;
 
 use crate::conformance;
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::process;
 use crate::setup::Installation;
 use crate::workspace::Workspace;
 
-pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     thread::scope(|scope| {
         let installation = Installation::start(scope, workspace)?;
         // Arguments for a run may not fit a build.
@@ -22,11 +22,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
 }
 
 /// Runs the tests without setup.
-pub(crate) fn run_suites(
-    workspace: &Workspace,
-    profile: Profile,
-    arguments: &[String],
-) -> Result<(), Failure> {
+pub(crate) fn run_suites(workspace: &Workspace, profile: Profile, arguments: &[String]) -> Result {
     process::run(workspace.cargo().args(nextest_arguments(profile, arguments)))?;
     process::run(workspace.cargo().args(["test", "--doc", "--workspace"]))?;
     if arguments.is_empty() { conformance::run(workspace, &[]) } else { Ok(()) }

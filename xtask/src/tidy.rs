@@ -15,10 +15,10 @@ mod words;
 use finding::Finding;
 use tree::Tree;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
 
-pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     if !arguments.is_empty() {
         return Err(Failure::usage("`tidy` takes no arguments"));
     }

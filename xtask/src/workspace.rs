@@ -8,7 +8,7 @@ use std::process::Command;
 
 use cargo_metadata::{Metadata, MetadataCommand};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail, Result};
 use crate::process;
 
 /// The workspace of the current folder.
@@ -18,8 +18,8 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    pub(crate) fn load() -> Result<Self, Failure> {
-        let metadata = MetadataCommand::new().no_deps().exec().map_err(unreadable)?;
+    pub(crate) fn load() -> Result<Self> {
+        let metadata = MetadataCommand::new().no_deps().exec().or_fail(UNREADABLE)?;
         Ok(Self { metadata })
     }
 
@@ -43,13 +43,13 @@ impl Workspace {
     }
 
     /// The metadata with the graph of all dependencies on this machine's platform.
-    pub(crate) fn resolved_metadata(&self) -> Result<Metadata, Failure> {
+    pub(crate) fn resolved_metadata(&self) -> Result<Metadata> {
         let platform = vec!["--filter-platform".to_owned(), self.host_triple()?];
         MetadataCommand::new()
             .current_dir(self.root())
             .other_options(platform)
             .exec()
-            .map_err(unreadable)
+            .or_fail(UNREADABLE)
     }
 
     /// A command of the cargo that started this task, run in the root of the workspace.
@@ -67,7 +67,7 @@ impl Workspace {
     }
 
     /// The platform that the compiler runs on, such as `x86_64-unknown-linux-gnu`.
-    pub(crate) fn host_triple(&self) -> Result<String, Failure> {
+    pub(crate) fn host_triple(&self) -> Result<String> {
         let about = process::capture(Command::new("rustc").arg("-vV").current_dir(self.root()))?;
         about
             .lines()
@@ -78,18 +78,15 @@ impl Workspace {
 }
 
 /// Creates an empty folder; removes what an earlier run left.
-pub(crate) fn create_empty(folder: &Path) -> Result<(), Failure> {
-    let failed = |error| Failure::work(format!("cannot renew {}: {error}", folder.display()));
+pub(crate) fn create_empty(folder: &Path) -> Result {
+    let failed = format!("cannot renew {}", folder.display());
     if folder.exists() {
-        fs::remove_dir_all(folder).map_err(failed)?;
+        fs::remove_dir_all(folder).or_fail(&failed)?;
     }
-    fs::create_dir_all(folder).map_err(failed)
+    fs::create_dir_all(folder).or_fail(&failed)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "used with map_err")]
-fn unreadable(error: cargo_metadata::Error) -> Failure {
-    Failure::work(format!("cannot read the workspace: {error}"))
-}
+const UNREADABLE: &str = "cannot read the workspace";
 
 /// Whether cargo sets this variable to describe the package of a program.
 fn is_package_variable(name: &OsStr) -> bool {

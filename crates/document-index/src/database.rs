@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
-use crate::Error;
 use crate::words::{Singles, words};
+use crate::Result;
 
 /// What is stored changes its meaning with this; an index of another version is built anew.
 const VERSION: i64 = 2;
@@ -33,7 +33,6 @@ const SCHEMA: &str = "
 ";
 /// How much memory a writer may take for pages, in KiB.
 const WRITER_CACHE_KIB: i64 = 32 * 1024;
-/// Connections for searches that are kept open.
 const MAX_IDLE: usize = 8;
 /// After so many changed entries they are written.
 const MAX_PENDING: usize = 500_000;
@@ -45,7 +44,6 @@ const MAX_LEVEL: u16 = (1 << LEVEL_BITS) - 1;
 /// The weight of level 0, and by how much each level is more.
 const LEAST_WEIGHT: f32 = 0.02;
 const LEVEL_FACTOR: f32 = 1.1;
-/// The parameters of BM25.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// How many words are usual in a text, in a title and in a path. They are fixed, so that a weight does
@@ -56,7 +54,6 @@ const USUAL_PATH: f32 = 4.0;
 /// How much more a word in a title weighs.
 const TITLE_FACTOR: f32 = 3.0;
 
-/// An index that can be searched.
 #[derive(Debug)]
 pub(crate) struct Database {
     pub(crate) path: PathBuf,
@@ -90,13 +87,12 @@ pub(crate) enum Opened {
 
 impl Database {
     /// Creates a file that is not searched before [`Self::finish`].
-    pub(crate) fn create(path: PathBuf) -> Result<Self, Error> {
+    pub(crate) fn create(path: PathBuf) -> Result<Self> {
         let connection = Connection::open(&path)?;
         connection.execute_batch(SCHEMA)?;
         Ok(Self { path, idle: Mutex::new(vec![connection]) })
     }
 
-    /// Opens a file and checks its structure.
     pub(crate) fn open(path: &Path) -> Opened {
         let database = Self { path: path.to_owned(), idle: Mutex::default() };
         let state = database.with(|connection| {
@@ -114,7 +110,7 @@ impl Database {
     }
 
     /// Marks the first scan as over.
-    pub(crate) fn finish(&self) -> Result<(), Error> {
+    pub(crate) fn finish(&self) -> Result<()> {
         self.with(|connection| {
             let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
             if version == UNFINISHED {
@@ -125,10 +121,7 @@ impl Database {
     }
 
     /// Works with a connection that nobody else uses meanwhile.
-    pub(crate) fn with<T>(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle().pop();
         let connection = match kept {
@@ -144,7 +137,7 @@ impl Database {
     }
 
     /// What it has of each file, by path.
-    pub(crate) fn records(&self) -> Result<HashMap<String, Record>, Error> {
+    pub(crate) fn records(&self) -> Result<HashMap<String, Record>> {
         self.with(|connection| {
             let mut statement =
                 connection.prepare("SELECT path, size, modified_ns, digest FROM document")?;
@@ -157,7 +150,7 @@ impl Database {
     }
 }
 
-fn connect(path: &Path) -> Result<Connection, Error> {
+fn connect(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Ok(Connection::open_with_flags(path, flags)?)
 }
@@ -174,14 +167,14 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(database: &Database) -> Result<Self, Error> {
+    pub(crate) fn new(database: &Database) -> Result<Self> {
         let connection = connect(&database.path)?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
         Ok(Self { connection, is_open: false, pending: HashMap::new(), pending_entries: 0 })
     }
 
-    fn begin(&mut self) -> Result<(), Error> {
+    fn begin(&mut self) -> Result<()> {
         if !self.is_open {
             self.connection.execute_batch("BEGIN IMMEDIATE")?;
             self.is_open = true;
@@ -189,7 +182,7 @@ impl Writer {
         Ok(())
     }
 
-    pub(crate) fn remove(&mut self, path: &str) -> Result<(), Error> {
+    pub(crate) fn remove(&mut self, path: &str) -> Result<()> {
         self.begin()?;
         if let Some(id) = self.id(path)? {
             self.forget_text(id, path)?;
@@ -198,12 +191,7 @@ impl Writer {
         Ok(())
     }
 
-    pub(crate) fn write(
-        &mut self,
-        path: &str,
-        record: &Record,
-        said: Text<'_>,
-    ) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, path: &str, record: &Record, said: Text<'_>) -> Result<()> {
         self.begin()?;
         if let Some(id) = self.id(path)? {
             self.forget_text(id, path)?;
@@ -227,7 +215,7 @@ impl Writer {
     }
 
     /// Makes everything durable.
-    pub(crate) fn commit(&mut self) -> Result<(), Error> {
+    pub(crate) fn commit(&mut self) -> Result<()> {
         if self.is_open {
             self.flush()?;
             self.connection.execute_batch("COMMIT")?;
@@ -236,14 +224,13 @@ impl Writer {
         Ok(())
     }
 
-    fn id(&self, path: &str) -> Result<Option<i64>, Error> {
+    fn id(&self, path: &str) -> Result<Option<i64>> {
         let mut statement =
             self.connection.prepare_cached("SELECT id FROM document WHERE path = ?")?;
         Ok(statement.query_row([path], |row| row.get(0)).optional()?)
     }
 
-    /// Removes the text of a document and its words.
-    fn forget_text(&mut self, id: i64, path: &str) -> Result<(), Error> {
+    fn forget_text(&mut self, id: i64, path: &str) -> Result<()> {
         let sql = "DELETE FROM content WHERE id = ? RETURNING title, text";
         let known: Option<(String, String)> = self
             .connection
@@ -263,11 +250,11 @@ impl Writer {
         self.pending_entries += 1;
     }
 
-    fn flush_if_large(&mut self) -> Result<(), Error> {
+    fn flush_if_large(&mut self) -> Result<()> {
         if self.pending_entries < MAX_PENDING { Ok(()) } else { self.flush() }
     }
 
-    fn flush(&mut self) -> Result<(), Error> {
+    fn flush(&mut self) -> Result<()> {
         self.pending_entries = 0;
         let mut pending: Vec<_> = self.pending.drain().collect();
         // In the order of the table.
@@ -281,7 +268,7 @@ impl Writer {
         Ok(())
     }
 
-    fn change_block(&self, word: &str, changes: &[(i64, Option<u16>)]) -> Result<(), Error> {
+    fn change_block(&self, word: &str, changes: &[(i64, Option<u16>)]) -> Result<()> {
         let connection = &self.connection;
         let block = changes.first().map(|(id, _)| block(*id));
         let mut read = connection
@@ -312,7 +299,7 @@ impl Writer {
 }
 
 /// The documents that have a word, in the order of their ids, each with the weight of the word.
-pub(crate) fn postings(connection: &Connection, word: &str) -> Result<Vec<(i64, f32)>, Error> {
+pub(crate) fn postings(connection: &Connection, word: &str) -> Result<Vec<(i64, f32)>> {
     let weights: Vec<f32> =
         (0..=MAX_LEVEL).map(|level| LEAST_WEIGHT * LEVEL_FACTOR.powf(level.into())).collect();
     let mut statement = connection

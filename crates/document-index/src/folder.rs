@@ -36,7 +36,6 @@ impl Folder {
         }
     }
 
-    /// The database file, if there is one.
     pub(crate) fn current(&self) -> Option<PathBuf> {
         let names = fs::read_dir(&self.root).ok()?.flatten().map(|entry| entry.file_name());
         let mut names = names.filter_map(|name| name.into_string().ok());

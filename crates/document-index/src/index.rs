@@ -13,11 +13,11 @@ use rusqlite::Connection;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::Error;
 use crate::database::{Database, Opened, Record};
 use crate::folder::{Folder, Lock};
 use crate::query::{self, Match, Query};
 use crate::scan::{self, Source};
+use crate::{Error, Result};
 
 /// The time between two scans of the folder at least, whatever happens.
 pub(crate) const LEAST_PAUSE: Duration = Duration::from_secs(1);
@@ -27,12 +27,9 @@ pub(crate) const LEAST_PAUSE: Duration = Duration::from_secs(1);
 pub struct Config {
     /// The name of the index in log lines.
     pub name: String,
-    /// The folder of the documents.
     pub folder: PathBuf,
     pub index_folder: PathBuf,
-    /// How often the folder of the documents is scanned.
     pub rescan: Duration,
-    /// The largest file that is read.
     pub max_file_bytes: u64,
 }
 
@@ -130,7 +127,7 @@ impl Index {
     /// Works with what is open, where it may block. A failure makes the index suspect.
     pub(crate) async fn with<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T, &'static str> {
         let opened = self.opened.load_full().ok_or("the index is not ready")?;
         let error = match tokio::task::spawn_blocking(move || opened.with(work)).await {
@@ -158,11 +155,7 @@ impl Index {
         })
     }
 
-    fn try_scan(
-        &self,
-        writing: &mut Writing,
-        stopping: &CancellationToken,
-    ) -> Result<Again, Error> {
+    fn try_scan(&self, writing: &mut Writing, stopping: &CancellationToken) -> Result<Again> {
         if writing.lock.is_none() {
             writing.lock = self.folder.lock()?;
         }
@@ -226,7 +219,6 @@ impl Index {
     }
 }
 
-/// An error with its causes.
 fn chain(error: &Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| (*cause).source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

@@ -23,7 +23,8 @@ mod tests;
 pub use index::{Config, Index};
 pub use query::{Match, Query};
 
-/// What can go wrong with an index.
+type Result<T, E = Error> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("cannot read or write the directory")]

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::Error;
 use crate::database::postings;
 use crate::words::{Singles, words};
+use crate::Result;
 
 /// The most words of a query that are searched for.
 const MAX_WORDS: usize = u64::BITS as usize;
@@ -54,7 +54,7 @@ struct Term {
 }
 
 /// The best documents: those with all words, or those with any where none has all.
-pub(crate) fn search(connection: &Connection, query: &Query) -> Result<Vec<Match>, Error> {
+pub(crate) fn search(connection: &Connection, query: &Query) -> Result<Vec<Match>> {
     // All statements see one state of the file.
     let transaction = connection.unchecked_transaction()?;
     let mut terms: Vec<Term> = Vec::new();
@@ -88,7 +88,7 @@ pub(crate) fn search(connection: &Connection, query: &Query) -> Result<Vec<Match
 }
 
 /// All documents with any of the words.
-fn candidates(connection: &Connection, terms: &mut [Term]) -> Result<Vec<Candidate>, Error> {
+fn candidates(connection: &Connection, terms: &mut [Term]) -> Result<Vec<Candidate>> {
     let sql = "SELECT coalesce(max(id), 0) FROM document";
     let last_id: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
     // Indexed by id: ids have few gaps, and a frequent word is in most documents.
@@ -117,7 +117,7 @@ fn rarity(documents: i64, having: usize) -> f32 {
     (1.0 + ((documents - having).max(0.0) + 0.5) / (having + 0.5)).ln()
 }
 
-fn found(connection: &Connection, terms: &[Term], candidate: &Candidate) -> Result<Match, Error> {
+fn found(connection: &Connection, terms: &[Term], candidate: &Candidate) -> Result<Match> {
     let sql = "SELECT path, title, text, modified_ns FROM document JOIN content USING (id)
         WHERE id = ?";
     let mut statement = connection.prepare_cached(sql)?;
@@ -171,11 +171,7 @@ fn snippet<'a>(text: &'a str, terms: &[Term]) -> &'a str {
     part.char_indices().nth(SNIPPET_CHARS).map_or(part, |(end, _)| &part[..end])
 }
 
-/// The title and the text of the document at a path.
-pub(crate) fn text_of(
-    connection: &Connection,
-    path: &str,
-) -> Result<Option<(String, String)>, Error> {
+pub(crate) fn text_of(connection: &Connection, path: &str) -> Result<Option<(String, String)>> {
     let sql = "SELECT title, text FROM document JOIN content USING (id) WHERE path = ?";
     let mut statement = connection.prepare_cached(sql)?;
     let text = statement.query_row(params![path], |row| Ok((row.get(0)?, row.get(1)?)));

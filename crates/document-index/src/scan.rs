@@ -10,8 +10,8 @@ use document_parser::{Error as ParseError, FileFormat, FileText, Pool, Rejection
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use crate::Error;
 use crate::database::{Database, Record, Text, Writer};
+use crate::Result;
 
 /// The most files of one folder, and how deep below it they may be.
 const MAX_FILES: usize = 200_000;
@@ -30,7 +30,6 @@ pub(crate) struct Source<'a> {
     pub(crate) parser: &'a Pool,
 }
 
-/// A file of the folder.
 #[derive(Debug)]
 struct Seen {
     path: PathBuf,
@@ -39,7 +38,6 @@ struct Seen {
     modified_ns: i64,
 }
 
-/// What a scan did.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Done {
     /// Files that were read and written to the index.
@@ -55,7 +53,7 @@ pub(crate) fn scan(
     source: &Source<'_>,
     database: &Database,
     records: &mut HashMap<String, Record>,
-) -> Result<Done, Error> {
+) -> Result<Done> {
     let files = files(source)?;
     let mut done = Done::default();
     let mut writer = Writer::new(database)?;
@@ -116,7 +114,7 @@ pub(crate) fn scan(
 
 /// The files that can be read, by their path below the folder. Links are not followed, and what is
 /// hidden stays so.
-fn files(source: &Source<'_>) -> Result<HashMap<String, Seen>, Error> {
+fn files(source: &Source<'_>) -> Result<HashMap<String, Seen>> {
     let mut found = HashMap::new();
     let mut folders = vec![(source.folder.to_owned(), String::new(), 0)];
     while let Some((folder, start, depth)) = folders.pop() {
@@ -175,11 +173,9 @@ fn nanos(time: io::Result<SystemTime>) -> i64 {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// The last part of a path.
 fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

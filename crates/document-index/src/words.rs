@@ -23,7 +23,6 @@ pub(crate) fn words(text: &str, singles: Singles) -> impl Iterator<Item = (Strin
     parts.filter_map(|range| Some((folded(text.get(range.clone())?)?, range)))
 }
 
-/// The places of words.
 struct Parts<'a> {
     text: &'a str,
     singles: Singles,

@@ -15,7 +15,6 @@ const NO_FRAME: MediaError = MediaError::NoAudioFrame;
 /// The expected form of audio; raw samples have no signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AudioKind {
-    /// Raw samples.
     Samples,
     /// WAV, Ogg, FLAC, MP3 or AAC.
     Container,
@@ -126,7 +125,6 @@ fn find_frame(bytes: &[u8]) -> Result<&'static str, MediaError> {
     if is_tagged || is_marked { Err(NO_FRAME) } else { Err(MediaError::UnknownAudio) }
 }
 
-/// Skips an ID3 tag.
 fn skip_id3(bytes: &[u8]) -> &[u8] {
     let [b'I', b'D', b'3', _, _, flags, s0, s1, s2, s3, ..] = bytes else { return bytes };
     let seven = |byte: &u8| usize::from(byte & 0x7f);
@@ -135,7 +133,6 @@ fn skip_id3(bytes: &[u8]) -> &[u8] {
     bytes.get(10 + size + footer..).unwrap_or_default()
 }
 
-/// The media type and length of the frame at the start of the bytes.
 fn frame(bytes: &[u8]) -> Option<(&'static str, usize)> {
     let [0xff, second, third, fourth, ..] = bytes else { return None };
     if second & 0xf6 == 0xf0 {

@@ -18,7 +18,6 @@ const OPEN_FILES: u64 = 3;
 pub struct Limits {
     /// Memory beyond what the program has when it starts, in bytes.
     pub memory_bytes: u64,
-    /// CPU time of one job.
     pub cpu: Duration,
     /// Elapsed time of one job. The pool enforces it.
     pub wall: Duration,
@@ -39,7 +38,6 @@ impl Default for Limits {
 pub struct Confinement {
     /// Memory, CPU time, open files, file sizes and processes are limited.
     pub resource_limits: bool,
-    /// Access to files and the network.
     pub landlock: Landlock,
     /// Only system calls that parsing needs are allowed.
     pub seccomp: bool,
@@ -108,7 +106,6 @@ pub(crate) fn limit_resources(memory_bytes: u64) -> bool {
     results.iter().all(|is_set| *is_set)
 }
 
-/// Lets the kernel kill this process after this much more CPU time.
 pub(crate) fn limit_cpu(budget: Duration) -> bool {
     let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec;
     let used = u64::try_from(used).unwrap_or_default();
@@ -125,7 +122,6 @@ pub(crate) fn filter_system_calls() -> bool {
     return false;
 }
 
-/// The current address space of this process, in bytes.
 pub(crate) fn address_space() -> io::Result<u64> {
     #[cfg(target_os = "linux")]
     return linux::address_space();
@@ -153,31 +149,14 @@ mod linux {
     const LANDLOCK_ABI: ABI = ABI::V6;
 
     /// System calls that are allowed with any arguments.
+    #[rustfmt::skip] // a table of words
     const ALLOWED: &[libc::c_long] = &[
-        libc::SYS_close,
-        libc::SYS_brk,
-        libc::SYS_mremap,
-        libc::SYS_munmap,
-        libc::SYS_madvise,
-        libc::SYS_futex,
-        libc::SYS_sched_yield,
-        libc::SYS_sched_getaffinity,
-        libc::SYS_getrandom,
-        libc::SYS_clock_gettime,
-        libc::SYS_clock_nanosleep,
-        libc::SYS_nanosleep,
-        libc::SYS_gettid,
-        libc::SYS_getpid,
-        libc::SYS_rt_sigaction,
-        libc::SYS_rt_sigprocmask,
-        libc::SYS_rt_sigreturn,
-        libc::SYS_sigaltstack,
-        libc::SYS_restart_syscall,
-        libc::SYS_set_robust_list,
-        libc::SYS_rseq,
-        libc::SYS_membarrier,
-        libc::SYS_exit,
-        libc::SYS_exit_group,
+        libc::SYS_close, libc::SYS_brk, libc::SYS_mremap, libc::SYS_munmap, libc::SYS_madvise,
+        libc::SYS_futex, libc::SYS_sched_yield, libc::SYS_sched_getaffinity, libc::SYS_getrandom,
+        libc::SYS_clock_gettime, libc::SYS_clock_nanosleep, libc::SYS_nanosleep, libc::SYS_gettid,
+        libc::SYS_getpid, libc::SYS_rt_sigaction, libc::SYS_rt_sigprocmask, libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack, libc::SYS_restart_syscall, libc::SYS_set_robust_list, libc::SYS_rseq,
+        libc::SYS_membarrier, libc::SYS_exit, libc::SYS_exit_group,
     ];
 
     pub(super) fn landlock() -> Result<Landlock, RulesetError> {

@@ -13,7 +13,6 @@ use crate::{markup, pdf};
 const MAX_PDF_TIME: Duration = Duration::from_secs(7);
 /// The most text of one file, in bytes.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
-/// The largest HTML file.
 const MAX_HTML_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes that are checked for zeros, which text does not have.
 const BINARY_CHECK_BYTES: usize = 8192;

@@ -7,10 +7,8 @@ use serde::de::DeserializeOwned;
 
 /// The longest head; the links of a page are its largest part.
 pub(crate) const MAX_HEAD_BYTES: usize = 8 * 1024 * 1024;
-/// Bytes of the two lengths.
 pub(crate) const PREFIX_BYTES: usize = 16;
 
-/// Encodes the prefix and the head of a message.
 pub(crate) fn encode(head: &impl Serialize, body_bytes: usize) -> io::Result<Vec<u8>> {
     let mut message = vec![0; PREFIX_BYTES];
     serde_json::to_writer(&mut message, head)?;

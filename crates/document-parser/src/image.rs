@@ -10,7 +10,6 @@ use crate::rejection::MediaError;
 
 /// The most pixels of all frames; a few bytes can declare any number.
 const MAX_PIXELS: u64 = 1 << 25;
-/// Memory limit of a decoder.
 const MAX_DECODER_BYTES: usize = 256 * 1024 * 1024;
 /// Bytes after the end marker of a JPEG that are tolerated.
 const MAX_TAIL: usize = 4096;

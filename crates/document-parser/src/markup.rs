@@ -11,7 +11,6 @@ use html5ever::tokenizer::{
 
 /// Elements that are skipped: scripts, and navigation of the site.
 const SKIPPED: &[&str] = &["script", "style", "noscript", "template", "svg", "nav", "iframe"];
-/// Elements within a line.
 const INLINE: &[&str] = &[
     "a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "kbd", "mark", "q", "s",
     "small", "span", "strong", "sub", "sup", "time", "u", "var", "wbr",
@@ -36,7 +35,6 @@ pub fn extract(html: &str) -> MarkupText {
     tokenizer.sink.0.into_inner().text
 }
 
-/// Trims lines and removes empty ones.
 pub(crate) fn trim_lines(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("\n")
@@ -48,7 +46,6 @@ struct TextSink(RefCell<SinkState>);
 #[derive(Default)]
 struct SinkState {
     text: MarkupText,
-    /// The skipped element and its nesting depth.
     skipped: Option<(String, usize)>,
     target: TextTarget,
 }

@@ -9,20 +9,12 @@ pub(crate) enum PageKind {
 }
 
 /// The accepted types of images and audio.
+#[rustfmt::skip] // a table of words
 const MEDIA: &[&str] = &[
-    "image/png",
-    "image/jpeg",
-    "image/gif",
-    "image/webp",
-    "audio/pcm",
-    "audio/wav",
-    "audio/ogg",
-    "audio/flac",
-    "audio/mpeg",
-    "audio/aac",
+    "image/png", "image/jpeg", "image/gif", "image/webp", "audio/pcm", "audio/wav", "audio/ogg",
+    "audio/flac", "audio/mpeg", "audio/aac",
 ];
 
-/// Returns the accepted type with this name.
 pub(crate) fn of_media(name: &str) -> Option<&'static str> {
     MEDIA.iter().copied().find(|known| *known == name)
 }
@@ -35,7 +27,6 @@ pub fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// The kind that a media type declares.
 enum DeclaredKind {
     Kind(PageKind),
     /// A type without text.
@@ -76,7 +67,6 @@ fn declared(essence: &str) -> DeclaredKind {
     DeclaredKind::Kind(kind)
 }
 
-/// Whether a document of this declared type may have text.
 pub fn may_have_text(content_type: Option<&str>) -> bool {
     !matches!(declared(&essence(content_type.unwrap_or_default())), DeclaredKind::Unsupported)
 }

@@ -29,7 +29,6 @@ const MAX_PDF_TIME: Duration = Duration::from_secs(7);
 pub struct PageJob {
     /// The base of relative addresses.
     pub url: String,
-    /// The `Content-Type` of the response.
     pub content_type: Option<String>,
     pub format: PageFormat,
 }
@@ -42,7 +41,6 @@ pub struct Document {
     pub byline: Option<String>,
     /// The time of publication: RFC 3339, or only the day.
     pub published_at: Option<String>,
-    /// The language tag.
     pub language: Option<String>,
     /// The content in the requested format.
     pub content: String,

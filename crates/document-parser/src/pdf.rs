@@ -56,7 +56,6 @@ pub(crate) fn text(bytes: &[u8], deadline: Instant) -> Result<Pdf, Rejection> {
     if read.text.is_empty() { Err(Rejection::PdfWithoutText) } else { Ok(read) }
 }
 
-/// An entry of the document information.
 fn metadata(document: &Document, name: &[u8]) -> Option<String> {
     let info = match document.trailer.get(b"Info").ok()? {
         Object::Reference(id) => document.get_dictionary(*id).ok()?,

@@ -34,7 +34,6 @@ const MAX_IDLE_BYTES: u64 = 96 * 1024 * 1024;
 /// The program of a worker. It calls [`worker::run`](crate::worker::run).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerProgram {
-    /// The executable.
     pub path: PathBuf,
     /// Arguments before those of the pool, which are the memory limit in bytes and the CPU time of a
     /// job in seconds.
@@ -43,10 +42,8 @@ pub struct WorkerProgram {
     pub environment: Vec<(String, String)>,
 }
 
-/// Why a job has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The document cannot be used.
     #[error(transparent)]
     Rejected(#[from] Rejection),
     /// The limit on elapsed time or CPU time was reached.
@@ -55,15 +52,12 @@ pub enum Error {
     /// The worker ended during the job: out of memory, killed, or crashed.
     #[error("parsing needs more memory than allowed or crashes the parser")]
     Crashed,
-    /// All workers are busy.
     #[error("all parsers are busy")]
     Busy,
-    /// No worker can be started.
     #[error("cannot start the parser")]
     Unavailable,
 }
 
-/// A pool of worker processes, shared by its clones.
 #[derive(Debug, Clone)]
 pub struct Pool(Arc<Inner>);
 

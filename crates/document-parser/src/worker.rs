@@ -26,7 +26,6 @@ pub(crate) fn arguments(limits: &Limits) -> [String; 2] {
     [limits.memory_bytes.to_string(), limits.cpu.as_secs().to_string()]
 }
 
-/// The limits from the arguments of a worker.
 pub fn limits(memory_bytes: u64, cpu_seconds: u64) -> Limits {
     Limits { memory_bytes, cpu: Duration::from_secs(cpu_seconds), ..Limits::default() }
 }

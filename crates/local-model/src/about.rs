@@ -7,7 +7,6 @@ use crate::file::GgufFile;
 use crate::template::Template;
 use crate::{Problem, tokenizer};
 
-/// What a file says of itself, read from its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     pub name: Option<String>,

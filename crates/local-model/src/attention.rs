@@ -30,7 +30,6 @@ impl RopeFrequencies {
     }
 }
 
-/// The attention of tokens that are computed together.
 pub(crate) struct Attention<'a> {
     shape: &'a Shape,
     /// How many tokens came before.

@@ -9,7 +9,6 @@ use self::products::{Products, Work};
 use crate::processor::Processor;
 use crate::thread_pool::ThreadPool;
 
-/// How many numbers share a scale.
 pub(crate) const BLOCK: usize = 32;
 /// How many inputs a thread takes through the weights at once.
 const INPUTS_AT_ONCE: usize = 32;
@@ -21,7 +20,6 @@ type Quants = [i8; BLOCK];
 /// Rows of numbers, all of the same number of blocks.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Rows {
-    /// The blocks of one row.
     width: usize,
     quants: Vec<Quants>,
     scales: Vec<f32>,

@@ -7,7 +7,6 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::pre_tokenizer::PreTokenizer;
 
-/// The vocabulary of a model, and how its tokens are put together.
 #[derive(Debug)]
 pub(crate) struct Bpe {
     splitter: PreTokenizer,
@@ -126,7 +125,6 @@ impl Bpe {
         out.extend(links.iter().filter(|link| !link.is_merged).map(|link| link.token));
     }
 
-    /// The rank, place and outcome of merging a token with the one after it.
     fn pair(&self, links: &[Link], left: usize) -> Option<Reverse<(u32, usize, u32)>> {
         let link = links[left];
         let right = link.after.filter(|_| !link.is_merged)?;

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::Problem;
 use crate::blocks::BLOCK;
 use crate::gguf::{Header, Value};
 use crate::quantisation::Form;
+use crate::{Problem, Result};
 
 /// The most that may stand before the weights: names, tokens, the chat template. Models of today have
 /// a third of it.
@@ -57,7 +57,7 @@ pub(crate) struct Place {
 
 impl GgufFile {
     /// Reads the header and checks that the file is complete and supported.
-    pub(crate) fn open(path: &Path) -> Result<Self, Problem> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let wrong = |what: String| Problem::new(format!("{}: {what}", path.display()));
         let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
         let data = file.metadata().map_err(|error| wrong(error.to_string()))?;
@@ -82,7 +82,7 @@ impl GgufFile {
     }
 
     /// Where a tensor is, once it is certain that the file has all of it.
-    pub(crate) fn place(&self, name: &str) -> Result<Place, Problem> {
+    pub(crate) fn place(&self, name: &str) -> Result<Place> {
         let wrong = |what: String| self.wrong(format!("the tensor `{name}` {what}"));
         let Some(info) = self.header.tensors.get(name) else {
             return Err(wrong("is missing".to_owned()));
@@ -123,7 +123,7 @@ impl GgufFile {
     }
 
     /// Hands over the numbers of a tensor, some rows at a time.
-    pub(crate) fn read(&self, name: &str, mut take: impl FnMut(&[f32])) -> Result<(), Problem> {
+    pub(crate) fn read(&self, name: &str, mut take: impl FnMut(&[f32])) -> Result<()> {
         /// Numbers that are read at a time.
         const MAX_BATCH_TOKENS: usize = 1 << 18;
         let place = self.place(name)?;
@@ -148,7 +148,6 @@ impl GgufFile {
         Ok(())
     }
 
-    /// The names of all tensors that are used.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names = vec!["token_embd.weight".to_owned(), "output_norm.weight".to_owned()];
         names
@@ -160,7 +159,6 @@ impl GgufFile {
         names
     }
 
-    /// How many rows and columns a tensor has by the header.
     fn expected(&self, name: &str) -> (usize, usize) {
         let shape = &self.shape;
         match name {
@@ -182,7 +180,6 @@ impl GgufFile {
 
 type Size = fn(&Shape) -> (usize, usize);
 
-/// The tensors of a layer, with their rows and columns.
 const PARTS: &[(&str, Size)] = &[
     ("attn_norm", |shape| (1, shape.width)),
     ("attn_q", |shape| (shape.heads * shape.head, shape.width)),
@@ -272,10 +269,7 @@ impl Shape {
 
 impl Header {
     fn text(&self, key: &str) -> Option<&str> {
-        match self.values.get(key) {
-            Some(Value::Text(text)) => Some(text),
-            _ => None,
-        }
+        if let Some(Value::Text(text)) = self.values.get(key) { Some(text) } else { None }
     }
 
     fn optional(&self, key: &str) -> Result<Option<usize>, String> {

@@ -57,7 +57,6 @@ pub(crate) fn gate(rows: &[f32], inner: usize, out: &mut [f32], pool: &ThreadPoo
     });
 }
 
-/// The sum of the products of two rows.
 #[inline(always)]
 pub(crate) fn dot(left: &[f32], right: &[f32]) -> f32 {
     let (lefts, left_rest) = left.as_chunks::<LANES>();

@@ -17,7 +17,6 @@ const MAX_DEPTH: u32 = 4;
 pub(crate) struct Header {
     pub(crate) values: HashMap<String, Value>,
     pub(crate) tensors: HashMap<String, Tensor>,
-    /// Where the data of the tensors begins in the file.
     pub(crate) data_offset: u64,
 }
 
@@ -38,7 +37,6 @@ pub(crate) struct Tensor {
     /// The slowest dimension first.
     pub(crate) dimensions: Vec<u64>,
     pub(crate) form: Form,
-    /// From where the data begins.
     pub(crate) offset: u64,
 }
 

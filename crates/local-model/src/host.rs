@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use crate::file::GgufFile;
 use crate::model::{Model, Out};
 use crate::thread_pool::ThreadPool;
-use crate::{Defaults, Piece, Problem, Refusal, Request};
+use crate::{Defaults, Piece, Problem, Refusal, Request, Result};
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -61,11 +61,10 @@ pub struct Memory {
 /// An answer as it is made. Dropping it stops the work within one token.
 #[derive(Debug)]
 pub struct Generation {
-    /// How long the prompt is.
     pub prompt_tokens: u32,
     /// How much of it had been computed for the turn before.
     pub cached_tokens: u32,
-    pieces: mpsc::Receiver<Result<Piece, Problem>>,
+    pieces: mpsc::Receiver<Result<Piece>>,
 }
 
 #[derive(Debug)]
@@ -73,7 +72,6 @@ struct Shared {
     settings: Settings,
     turns: Arc<Semaphore>,
     waiting: AtomicUsize,
-    /// How many answers are computed.
     busy: Arc<AtomicUsize>,
     /// Held while the file is loaded, so that this is done once.
     loading: Mutex<()>,
@@ -135,7 +133,7 @@ impl Host {
 
 impl Generation {
     /// The next part; the last is [`Piece::End`].
-    pub async fn next(&mut self) -> Option<Result<Piece, Problem>> {
+    pub async fn next(&mut self) -> Option<Result<Piece>> {
         self.pieces.recv().await
     }
 }
@@ -155,7 +153,7 @@ impl Shared {
     }
 
     /// The model, loaded if it is not. Other requests wait meanwhile.
-    fn model(&self) -> Result<Arc<Model>, Problem> {
+    fn model(&self) -> Result<Arc<Model>> {
         let _once = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(model) = self.loaded().model.clone() {
             return Ok(model);

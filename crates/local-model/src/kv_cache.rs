@@ -15,7 +15,6 @@ pub(crate) struct KvCacheLayer {
 }
 
 impl KvCache {
-    /// Nothing yet.
     pub(crate) fn new(layers: usize, kv_heads: usize, head: usize) -> Self {
         let empty = vec![Vec::new(); kv_heads];
         let layer = KvCacheLayer { keys: empty.clone(), values: empty };

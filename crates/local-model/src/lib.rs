@@ -41,6 +41,8 @@ pub use about::About;
 pub use host::{Generation, Host, Memory, Settings};
 pub use request::{Defaults, End, Message, Piece, Refusal, Request, Sampling};
 
+type Result<T, E = Problem> = std::result::Result<T, E>;
+
 /// Why a file cannot be used or a generation failed, for the operator.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]

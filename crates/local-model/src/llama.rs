@@ -2,7 +2,6 @@
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use crate::Problem;
 use crate::attention::{Attention, RopeFrequencies};
 use crate::blocks::Rows;
 use crate::file::{GgufFile, Shape};
@@ -10,6 +9,7 @@ use crate::floats::{add, gate, normalise};
 use crate::kv_cache::KvCache;
 use crate::processor::Processor;
 use crate::thread_pool::ThreadPool;
+use crate::Result;
 
 /// How many tokens of a prompt are computed together at most.
 pub(crate) const MAX_BATCH_TOKENS: usize = 64;
@@ -56,9 +56,9 @@ pub(crate) struct Activations {
 
 impl Llama {
     /// Loads the weights of a file, with all threads there are.
-    pub(crate) fn load(file: &GgufFile) -> Result<Self, Problem> {
+    pub(crate) fn load(file: &GgufFile) -> Result<Self> {
         let shape = file.shape.clone();
-        let layers: Result<Vec<Layer>, Problem> =
+        let layers: Result<Vec<Layer>> =
             (0..shape.layers).into_par_iter().map(|layer| Layer::load(file, layer)).collect();
         let last = "output.weight";
         let last = file.has(last).then(|| rows(file, &[last.to_owned()])).transpose()?;
@@ -134,7 +134,7 @@ impl Llama {
 }
 
 impl Layer {
-    fn load(file: &GgufFile, layer: usize) -> Result<Self, Problem> {
+    fn load(file: &GgufFile, layer: usize) -> Result<Self> {
         let name = |part: &str| format!("blk.{layer}.{part}.weight");
         Ok(Self {
             first_norm: numbers(file, &name("attn_norm"))?,
@@ -175,7 +175,7 @@ impl Activations {
 }
 
 /// The rows of several tensors, one after the other.
-fn rows(file: &GgufFile, names: &[String]) -> Result<Rows, Problem> {
+fn rows(file: &GgufFile, names: &[String]) -> Result<Rows> {
     let processor = Processor::detect();
     let places = names.iter().map(|name| file.place(name)).collect::<Result<Vec<_>, _>>()?;
     let columns = places.first().map_or(0, |place| place.columns);
@@ -186,8 +186,7 @@ fn rows(file: &GgufFile, names: &[String]) -> Result<Rows, Problem> {
     Ok(rows)
 }
 
-/// The numbers of a tensor as they are.
-fn numbers(file: &GgufFile, name: &str) -> Result<Vec<f32>, Problem> {
+fn numbers(file: &GgufFile, name: &str) -> Result<Vec<f32>> {
     let mut all = Vec::new();
     file.read(name, |numbers| all.extend_from_slice(numbers))?;
     Ok(all)

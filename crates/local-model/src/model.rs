@@ -12,7 +12,7 @@ use crate::template::Template;
 use crate::text::{Grown, Text};
 use crate::thread_pool::ThreadPool;
 use crate::tokenizer::Tokenizer;
-use crate::{Defaults, End, Message, Piece, Problem, Refusal, Request, Sampling};
+use crate::{Defaults, End, Message, Piece, Refusal, Request, Result, Sampling};
 
 /// How many conversations are cached for their next turn, and in how much memory.
 const MAX_CACHES: usize = 8;
@@ -30,7 +30,7 @@ pub(crate) struct Model {
 }
 
 /// Where an answer goes. The channel has room for a whole answer.
-pub(crate) type Out = Sender<Result<Piece, Problem>>;
+pub(crate) type Out = Sender<Result<Piece>>;
 
 /// A conversation that is ready to be answered.
 #[derive(Debug)]
@@ -52,11 +52,7 @@ impl Prompt {
 }
 
 impl Model {
-    pub(crate) fn load(
-        file: &GgufFile,
-        window: usize,
-        defaults: Defaults,
-    ) -> Result<Self, Problem> {
+    pub(crate) fn load(file: &GgufFile, window: usize, defaults: Defaults) -> Result<Self> {
         let template = Template::read(file)?;
         let (tokens, weights) = rayon::join(|| Tokenizer::read(file), || Llama::load(file));
         let llama = weights?;

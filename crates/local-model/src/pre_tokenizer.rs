@@ -60,7 +60,6 @@ fn to_digit(text: &str) -> usize {
     }
 }
 
-/// The length of the first word.
 fn gpt2(text: &str) -> usize {
     if let Some(short) = CONTRACTIONS.iter().find(|short| text.starts_with(**short)) {
         return short.len();
@@ -72,7 +71,6 @@ fn gpt2(text: &str) -> usize {
     }
 }
 
-/// The length of the first word.
 fn llama3(text: &str) -> usize {
     let is_short = |short: &&&str| {
         text.get(..short.len()).is_some_and(|start| start.eq_ignore_ascii_case(short))
@@ -115,7 +113,6 @@ fn spaces(text: &str) -> usize {
     if all == text.len() || all == last { all } else { all - last }
 }
 
-/// The length of what is of one class at the beginning of a text.
 fn run(text: &str, wanted: Class) -> usize {
     text.find(|letter| class(letter) != wanted).unwrap_or(text.len())
 }

@@ -92,7 +92,6 @@ impl Form {
     }
 }
 
-/// A float of 16 bits.
 fn half(bytes: [u8; 2]) -> f32 {
     let bits = u32::from(u16::from_le_bytes(bytes));
     let (sign, exponent, mantissa) = ((bits & 0x8000) << 16, (bits >> 10) & 0x1f, bits & 0x3ff);

@@ -43,11 +43,8 @@ pub struct Sampling {
 pub struct Defaults {
     /// The first message of conversations that have no system message.
     pub system: Option<String>,
-    /// See [`Sampling::temperature`].
     pub temperature: f32,
-    /// See [`Sampling::top_p`].
     pub top_p: f32,
-    /// See [`Sampling::repeat_penalty`].
     pub repeat_penalty: f32,
 }
 
@@ -78,16 +75,10 @@ pub enum End {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Refusal {
     #[error("the prompt has {prompt} tokens, but the model's context window has only {window}")]
-    TooLong {
-        /// How long it is, in tokens.
-        prompt: usize,
-        /// How long it may be.
-        window: usize,
-    },
+    TooLong { prompt: usize, window: usize },
     /// The model's chat template does not take this conversation; the words are the template's.
     #[error("the model's chat template rejected this conversation: {0}")]
     Template(String),
-    /// As many compute and wait as may.
     #[error("the request queue is full")]
     Busy,
     #[error(transparent)]

@@ -6,7 +6,6 @@ use crate::file::{GgufFile, printable_line};
 use crate::tokenizer::Tokenizer;
 use crate::{Message, Problem, Refusal};
 
-/// The longest template that is read.
 const MAX_BYTES: usize = 256 * 1024;
 /// How much a template may do.
 const MAX_STEPS: u64 = 1_000_000;

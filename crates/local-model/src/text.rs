@@ -18,13 +18,11 @@ pub(crate) enum Grown {
 }
 
 impl Text {
-    /// A text that ends before the first of these.
     pub(crate) fn new(stops: &[String]) -> Self {
         let stops = stops.iter().filter(|stop| !stop.is_empty()).cloned().collect();
         Self { stops, broken: Vec::new(), held: String::new() }
     }
 
-    /// Takes the bytes of a token.
     pub(crate) fn grow(&mut self, bytes: &[u8]) -> Grown {
         self.broken.extend_from_slice(bytes);
         let whole = match str::from_utf8(&self.broken) {

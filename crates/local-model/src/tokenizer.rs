@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::Problem;
 use crate::bpe::{Bpe, Vocabulary, bytes_of_letters};
 use crate::file::{GgufFile, printable};
 use crate::gguf::Value;
 use crate::pre_tokenizer::PreTokenizer;
+use crate::Result;
 
 /// Separates the parts of a split token name; no text contains it.
 pub(crate) const APART: char = '\u{F8FF}';
@@ -36,13 +36,12 @@ pub(crate) struct Tokenizer {
     pub(crate) end_text: String,
 }
 
-/// Checks that the tokens of a file can be used.
-pub(crate) fn check(file: &GgufFile) -> Result<(), Problem> {
+pub(crate) fn check(file: &GgufFile) -> Result<()> {
     splitter(file).map(drop)
 }
 
 impl Tokenizer {
-    pub(crate) fn read(file: &GgufFile) -> Result<Self, Problem> {
+    pub(crate) fn read(file: &GgufFile) -> Result<Self> {
         let splitter = splitter(file)?;
         let all = texts(file, "tokenizer.ggml.tokens");
         let types = types(file);
@@ -125,7 +124,7 @@ impl Tokenizer {
 }
 
 /// How words are found in a text, before they are taken apart.
-fn splitter(file: &GgufFile) -> Result<PreTokenizer, Problem> {
+fn splitter(file: &GgufFile) -> Result<PreTokenizer> {
     let kind = file.text("tokenizer.ggml.model").unwrap_or("none");
     if kind != "gpt2" {
         let kind = printable(kind);
@@ -140,10 +139,7 @@ fn splitter(file: &GgufFile) -> Result<PreTokenizer, Problem> {
 }
 
 fn texts<'a>(file: &'a GgufFile, key: &str) -> &'a [String] {
-    match file.header.values.get(key) {
-        Some(Value::Texts(texts)) => texts,
-        _ => &[],
-    }
+    if let Some(Value::Texts(texts)) = file.header.values.get(key) { texts } else { &[] }
 }
 
 fn types(file: &GgufFile) -> &[i32] {

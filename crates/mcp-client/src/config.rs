@@ -5,7 +5,6 @@
 //! is used is the resolved value. The structs here declare the keys of the file: the reader, the
 //! JSON Schema and the reference page are derived from them.
 
-mod address;
 pub mod danger;
 pub mod foreign;
 mod oauth;
@@ -21,8 +20,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use settings::{Seconds, SecondsOrZero, section};
 
-pub(crate) use address::fault_of_address;
-pub use address::fault_of_client_document;
+pub(crate) use crate::url::fault_of_address;
+pub use crate::url::fault_of_client_document;
 pub use oauth::{Flow, OauthOptions};
 pub use page::page;
 pub use read::{
@@ -43,11 +42,8 @@ pub const DEFAULT_KEEPALIVE: Duration = Duration::from_mins(3);
 pub const MIN_KEEPALIVE: Duration = Duration::from_secs(5);
 /// The most servers of one configuration; further ones are refused.
 pub const MAX_SERVERS: usize = 256;
-/// The most headers of one server.
 pub const MAX_HEADERS: usize = 128;
-/// The most arguments or variables of one process.
 pub const MAX_LAUNCH_ITEMS: usize = 1024;
-/// The most names or globs of one filter.
 pub const MAX_FILTERS: usize = 4096;
 
 const MANY_NAMES: &str = "must have at most 4096 names";
@@ -116,12 +112,9 @@ section! {
     }
 }
 
-/// How a server is reached.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Endpoint {
-    /// A local process.
     Stdio(StdioEndpoint),
-    /// A remote address.
     Http(Box<HttpEndpoint>),
 }
 
@@ -220,7 +213,6 @@ pub enum HttpTransport {
     Streamable,
 }
 
-/// How a server's certificate is judged.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
@@ -229,7 +221,6 @@ pub enum Verify {
     System,
     /// By the authorities of this PEM file; `~` is expanded.
     Bundle(Text),
-    /// Not at all.
     Off,
 }
 
@@ -238,13 +229,10 @@ pub enum Verify {
 pub struct ClientCert {
     /// The PEM file of the certificate, and of the key if there is no `key`.
     pub cert: Text,
-    /// The PEM file of the key.
     pub key: Option<Text>,
-    /// What decrypts the key.
     pub password: Option<Text>,
 }
 
-/// Whether and how to sign in to a remote server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Auth {
     /// Only with the configured headers and certificate.
@@ -319,10 +307,8 @@ impl fmt::Debug for ToolPolicy {
         f.debug_struct("ToolPolicy")
             .field("include", &self.include.as_ref().map(Vec::len))
             .field("exclude", &self.exclude.len())
-            .field("resources", &self.resources)
-            .field("prompts", &self.prompts)
             .field("approval", &self.approval.len())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -395,12 +381,8 @@ impl fmt::Debug for SamplingPolicy {
         f.debug_struct("SamplingPolicy")
             .field("enabled", &self.enabled)
             .field("model", &self.model.is_some())
-            .field("max_tokens_cap", &self.max_tokens_cap)
-            .field("timeout", &self.timeout)
-            .field("max_rpm", &self.max_rpm)
-            .field("max_tool_rounds", &self.max_tool_rounds)
             .field("allowed_models", &self.allowed_models.len())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -471,14 +453,12 @@ impl Endpoint {
 }
 
 impl StdioEndpoint {
-    /// A process without arguments and variables.
     pub fn new(command: impl Into<String>) -> Self {
         Self { command: Text::literal(command), ..Self::default() }
     }
 }
 
 impl HttpEndpoint {
-    /// An address with every default.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: Text::literal(url), ..Self::default() }
     }

@@ -15,12 +15,12 @@ use crate::message::{RpcError, truncated};
 use crate::redact::Redactor;
 use crate::tool::DecodeError;
 
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
 const MAX_QUOTED_BYTES: usize = 300;
 const MAX_QUOTED_MESSAGE_BYTES: usize = 8 * 1024;
 
-/// An error of a server or of a call.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum Error {
     #[error("`{command}` not found; searched {searched}")]
     MissingExecutable { command: String, searched: String },
@@ -144,16 +144,13 @@ pub enum Error {
 pub enum ErrorKind {
     /// Change the configuration.
     Configuration,
-    /// Sign in.
     SignIn,
-    /// Retry later.
     Transient,
     /// Nothing: only this call failed, the server works.
     Call,
 }
 
 impl Error {
-    /// What a caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Spawn { source, .. } if is_transient(source.kind()) => ErrorKind::Transient,
@@ -299,8 +296,6 @@ impl Error {
     }
 }
 
-/// How a process ended.
-#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessExit {
     Status(i32),

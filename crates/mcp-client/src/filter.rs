@@ -10,10 +10,7 @@ impl ToolPolicy {
     /// nothing.
     pub fn admits(&self, native_name: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|one| glob_matches(one, native_name));
-        match &self.include {
-            Some(include) => any(include),
-            None => !any(&self.exclude),
-        }
+        if let Some(include) = &self.include { any(include) } else { !any(&self.exclude) }
     }
 
     /// Whether calls of this tool need approval; `None` leaves that to the trust in the server.

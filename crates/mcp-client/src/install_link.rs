@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 
 use crate::config::{fault_of_address, valid_name};
 
-/// The largest decoded configuration.
 pub const MAX_CONFIG_BYTES: usize = 32_768;
 /// The longest encoded configuration without white space: the largest one with padding fits.
 const MAX_ENCODED_CHARS: usize = 43_695;
@@ -26,8 +25,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A server offered by a link.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Clone, PartialEq)]
 pub struct InstallLink {
     pub name: String,
@@ -43,8 +40,6 @@ impl fmt::Debug for InstallLink {
     }
 }
 
-/// Why a text is not a usable install link.
-#[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
     #[error("not an install link; expected `agent://mcp/install?name=NAME&config=CONFIG`")]
@@ -67,8 +62,6 @@ pub enum LinkError {
     InvalidUrl { fault: &'static str },
 }
 
-/// Why a configuration cannot be decoded.
-#[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EncodingError {
     #[error("it is set more than once")]
@@ -84,8 +77,6 @@ pub enum EncodingError {
     KeyTwice,
 }
 
-/// Why an object is not a server entry.
-#[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
     #[error("it has both `url` and `command`; only one is allowed")]
@@ -114,7 +105,6 @@ impl LinkError {
     }
 }
 
-/// Parses a link.
 pub fn parse(link: &str) -> Result<InstallLink, LinkError> {
     let query = query_of(link.trim()).ok_or(LinkError::NotALink)?;
     // `+` is a base64 letter, but a form parser would decode it as a space.
@@ -150,7 +140,6 @@ pub fn parse(link: &str) -> Result<InstallLink, LinkError> {
     Ok(InstallLink { name, config: checked(decoded)? })
 }
 
-/// Makes a link of a name and an entry.
 pub fn make(name: &str, config: &Map<String, Value>) -> Result<String, LinkError> {
     if !valid_name(name) {
         return Err(LinkError::InvalidName);

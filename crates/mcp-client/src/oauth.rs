@@ -2,12 +2,11 @@
 //!
 //! `challenge`, `redirect`, `metadata`, `identification`, `scope` and `client_document` are pure.
 //! `discovery`, `registration` and `token` are one exchange with an authorization server each.
-//! `token_store` stores grants, `credentials` provides and renews tokens, `authorizer` sends
-//! requests with them, and `login` runs all steps with a person.
+//! `token_store` stores grants, `credentials` provides and renews tokens and sends requests with them,
+//! and `login` runs all steps with a person.
 
 mod account;
 mod assertion;
-mod authorizer;
 pub mod callback;
 pub mod challenge;
 pub mod client_document;
@@ -21,16 +20,15 @@ pub(crate) mod metadata;
 mod oauth_http;
 mod pkce;
 pub mod redirect;
-pub mod redirect_ports;
 mod registration;
 pub(crate) mod scope;
 mod token;
 mod token_store;
 
-pub use self::account::{Account, Grant, LoginOptions, LogoutReport, SignInStatus};
+pub use self::account::{Account, Grant, LogoutReport, SignInStatus};
 pub use self::assertion::SigningKey;
 pub use self::credentials::ClientKind;
 pub use self::identification::LoginFrontend;
-pub use self::login::{DeviceCode, DeviceCodeDisplay};
+pub use self::login::{DeviceCode, DeviceCodeDisplay, LoginOptions};
 pub use self::token_store::{move_tokens, token_files};
 pub use crate::error::oauth::{Error, LikelyCause};

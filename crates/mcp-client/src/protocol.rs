@@ -15,7 +15,6 @@ pub const LEGACY_VERSIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26",
 /// The version without sessions.
 pub const STATELESS_VERSION: &str = "2026-07-28";
 
-/// The two eras of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
     /// A handshake, then a session.

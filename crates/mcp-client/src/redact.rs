@@ -56,30 +56,29 @@ impl Redactor {
         redactor
     }
 
-    /// Adds labels and values.
     pub fn add_secrets(&self, more: impl IntoIterator<Item = (String, String)>) {
         let more: Vec<(String, String)> = more.into_iter().collect();
-        self.known.rcu(|before| {
-            let mut secrets = before.secrets.clone();
-            for (label, value) in &more {
-                if !secrets.iter().any(|secret| secret.value == *value) {
-                    secrets.push(Secret { label: label.clone(), value: value.clone() });
-                }
-            }
-            KnownSecrets::of(secrets)
-        });
+        self.add(&more, usize::MAX);
     }
 
     /// Adds the newest of successive values, such as renewed tokens. Only the last few are
     /// remembered, since older ones are invalid.
     pub fn add_rotating_secret(&self, label: &str, value: &str) {
+        self.add(&[(label.to_owned(), value.to_owned())], MAX_ROTATED);
+    }
+
+    /// Remembers at most the `most` last values of a label.
+    fn add(&self, more: &[(String, String)], most: usize) {
         self.known.rcu(|before| {
             let mut secrets = before.secrets.clone();
-            if !secrets.iter().any(|secret| secret.value == value) {
-                secrets.push(Secret { label: label.to_owned(), value: value.to_owned() });
-                let of_label = |secret: &&Secret| secret.label == label;
-                if secrets.iter().filter(of_label).count() > MAX_ROTATED
-                    && let Some(oldest) = secrets.iter().position(|secret| secret.label == label)
+            for (label, value) in more {
+                if secrets.iter().any(|secret| secret.value == *value) {
+                    continue;
+                }
+                secrets.push(Secret { label: label.clone(), value: value.clone() });
+                let mut of_label = (0..).zip(&secrets).filter(|(_, known)| known.label == *label);
+                if let Some((oldest, _)) = of_label.next()
+                    && of_label.count() >= most
                 {
                     secrets.remove(oldest);
                 }

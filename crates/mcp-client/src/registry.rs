@@ -5,7 +5,6 @@
 //! stored with each name and never derived from it: `foo-bar` and `foo_bar` map to the same name.
 
 mod server_tools;
-mod utility;
 
 use std::collections::HashMap;
 use std::collections::hash_map;
@@ -20,8 +19,6 @@ use crate::tool::{ListPage, QuarantinedItem, Tool};
 
 pub use server_tools::ServerTools;
 
-/// What one server lists, all pages together.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, Default)]
 pub struct ServerCatalogue {
     pub tools: Vec<Arc<Tool>>,
@@ -32,7 +29,6 @@ pub struct ServerCatalogue {
 }
 
 impl ServerCatalogue {
-    /// Adds the tools of one page.
     pub fn add_page(&mut self, page: ListPage<Tool>) {
         self.tools.extend(page.items.into_iter().map(Arc::new));
         self.quarantined.extend(page.quarantined);
@@ -40,8 +36,6 @@ impl ServerCatalogue {
     }
 }
 
-/// A tool as a model sees it.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct RegisteredTool {
     pub name: Arc<str>,
@@ -71,13 +65,9 @@ impl RegisteredTool {
 
     /// The digest of the definition; that of a utility never changes.
     pub fn digest(&self) -> String {
-        match &self.action {
-            ToolAction::Tool(tool) => tool.digest(),
-            _ => "utility".to_owned(),
-        }
+        if let ToolAction::Tool(tool) = &self.action { tool.digest() } else { "utility".to_owned() }
     }
 
-    /// The request to approve a call.
     pub fn approval_request(&self, arguments: &Value) -> ApprovalRequest {
         ApprovalRequest {
             server: self.server.to_string(),
@@ -101,8 +91,6 @@ impl RegisteredTool {
     }
 }
 
-/// What a call of a registered tool does.
-#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone)]
 pub enum ToolAction {
     Tool(Arc<Tool>),
@@ -112,8 +100,6 @@ pub enum ToolAction {
     GetPrompt,
 }
 
-/// A tool that could not be registered.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedTool {
     pub server: Arc<str>,
@@ -121,7 +107,6 @@ pub struct SkippedTool {
     pub reason: String,
 }
 
-/// A snapshot of all registered tools.
 #[derive(Clone, Default)]
 pub struct Registry {
     entries: Vec<Arc<RegisteredTool>>,
@@ -168,7 +153,6 @@ impl Registry {
         registry
     }
 
-    /// Looks up a registered name.
     pub fn lookup(&self, registered: &str) -> Option<&RegisteredTool> {
         self.by_name.get(registered).map(|&at| &*self.entries[at])
     }
@@ -178,17 +162,14 @@ impl Registry {
         self.entries.iter().map(|entry| &**entry)
     }
 
-    /// The number of tools.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are no tools.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Tools that could not be registered.
     pub fn skipped(&self) -> &[SkippedTool] {
         &self.skipped
     }

@@ -22,14 +22,14 @@ pub use token_estimate::estimate_tokens;
 pub(crate) use token_estimate::tokens_of_bytes;
 pub use validate::violation;
 
-/// The most distinct notes on one schema.
 pub const MAX_NOTES: usize = 8;
+type Object = Map<String, Value>;
+
 /// The most rounds of repair. One round suffices for nearly all schemas; the next confirms it.
 const MAX_ROUNDS: usize = 12;
 /// In this round, self-references at the root are removed.
 const LAST_PATIENT_ROUND: usize = 8;
 
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepairedSchema {
     /// An object schema with `type` and `properties`.
@@ -87,7 +87,7 @@ impl ModelSchema {
 }
 
 /// Inner schemas first, then rules that need the whole schema.
-fn repair_once(schema: &mut Map<String, Value>, log: &mut RepairLog) {
+fn repair_once(schema: &mut Object, log: &mut RepairLog) {
     walk::visit_all(schema, &mut |node| repair_rules::repair_node(node, log));
     reference::resolve_references(schema, log);
     root::flatten(schema, log);

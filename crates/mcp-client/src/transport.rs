@@ -14,7 +14,7 @@ pub(crate) mod tls;
 use bytes::Bytes;
 use tokio_util::task::TaskTracker;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::message::RawJson;
 use crate::router::ResponseWaiter;
 
@@ -25,7 +25,6 @@ pub(crate) fn spawn_detached(tasks: &TaskTracker, work: impl Future<Output = ()>
     }
 }
 
-#[derive(Debug)]
 pub(crate) enum Connection {
     Stdio(stdio::StdioConnection),
     Http(http::HttpConnection),
@@ -48,7 +47,7 @@ impl Connection {
         &self,
         outgoing: &OutgoingRequest<'_>,
         waiter: &mut ResponseWaiter,
-    ) -> Result<RawJson, Error> {
+    ) -> Result<RawJson> {
         match self {
             Self::Stdio(connection) => connection.send(&outgoing.body)?,
             Self::Sse(connection) => connection.send(outgoing.body.clone()).await?,
@@ -57,7 +56,7 @@ impl Connection {
         (&mut waiter.answer).await.unwrap_or(Err(Error::Closed))
     }
 
-    pub(crate) async fn send_message(&self, body: Bytes) -> Result<(), Error> {
+    pub(crate) async fn send_message(&self, body: Bytes) -> Result<()> {
         match self {
             Self::Stdio(connection) => connection.send(&body),
             Self::Sse(connection) => connection.send(body).await,

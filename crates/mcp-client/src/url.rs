@@ -1,4 +1,4 @@
-//! Classification of hosts, and comparison of origins.
+//! Classification of hosts, comparison of origins, and checks of addresses.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -14,7 +14,6 @@ pub(crate) fn bare_host(address: &Uri) -> &str {
 }
 
 enum HostKind {
-    /// `localhost` and its subdomains.
     Local,
     /// IPv4-mapped IPv6 addresses count as IPv4.
     Address(IpAddr),
@@ -134,6 +133,48 @@ pub(crate) fn is_secure(address: &Uri) -> bool {
         Some(scheme) if *scheme == Scheme::HTTP => is_loopback(bare_host(address)),
         _ => false,
     }
+}
+
+/// Why this is not a URL of a server, if it is none.
+pub(crate) fn fault_of_address(address: &str) -> Option<&'static str> {
+    let Ok(uri) = address.parse::<Uri>() else { return Some("it is not a valid URL") };
+    match uri.scheme() {
+        None => return Some("it does not start with `http://` or `https://`"),
+        Some(scheme) if *scheme != Scheme::HTTP && *scheme != Scheme::HTTPS => {
+            return Some("its scheme is not http or https");
+        }
+        Some(_) => {}
+    }
+    match uri.authority() {
+        Some(authority) if !authority.host().is_empty() => None,
+        _ => Some("it has no host"),
+    }
+}
+
+/// What is wrong with the address of a self-hosted client document, if anything: it must be https
+/// with a path, and without fragment, user information and dot segments.
+pub fn fault_of_client_document(address: &str) -> Option<&'static str> {
+    if address.contains('#') {
+        return Some("it has a fragment");
+    }
+    if let Some(fault) = fault_of_address(address) {
+        return Some(fault);
+    }
+    let uri = address.parse::<Uri>().ok()?;
+    if uri.scheme() != Some(&Scheme::HTTPS) {
+        return Some("it does not use https");
+    }
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Some("it has user information");
+    }
+    let is_dot = |segment: &str| {
+        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+        plain == "." || plain == ".."
+    };
+    if uri.path().split('/').any(is_dot) {
+        return Some("it has a `.` or `..` segment");
+    }
+    (uri.path().is_empty() || uri.path() == "/").then_some("it has no path")
 }
 
 #[cfg(test)]

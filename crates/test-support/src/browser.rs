@@ -5,7 +5,6 @@
 //! group of the test, so a runner that kills the group leaves nothing behind.
 
 mod driver;
-mod processes;
 
 use std::path::Path;
 

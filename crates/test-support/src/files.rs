@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-pub use crate::http::Request;
 use crate::http::{AfterReply, hold, serve};
+pub use crate::http::{Request, write_chunk};
 use crate::wait::lock;
 
 /// A running server. Its threads end with the test process.
@@ -112,10 +112,4 @@ impl ServedFile {
 /// Writes the head of a response with `Connection: close`. `headers` are whole lines.
 pub fn write_head(stream: &mut TcpStream, status: &str, headers: &str) -> io::Result<()> {
     stream.write_all(format!("HTTP/1.1 {status}\r\nConnection: close\r\n{headers}\r\n").as_bytes())
-}
-
-pub fn write_chunk(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
-    stream.write_all(format!("{:x}\r\n", bytes.len()).as_bytes())?;
-    stream.write_all(bytes)?;
-    stream.write_all(b"\r\n")
 }

@@ -13,10 +13,12 @@ pub(crate) enum AfterReply {
     Close,
 }
 
+pub(crate) type Replied = io::Result<AfterReply>;
+
 /// Calls `respond` for each request, in one thread per connection, until the process ends.
 pub(crate) fn serve(
     listener: TcpListener,
-    respond: impl Fn(&Request, &mut TcpStream) -> io::Result<AfterReply> + Send + Sync + 'static,
+    respond: impl Fn(&Request, &mut TcpStream) -> Replied + Send + Sync + 'static,
 ) {
     let respond = Arc::new(respond);
     thread::spawn(move || {
@@ -32,7 +34,7 @@ pub(crate) fn serve(
 
 fn serve_connection(
     mut stream: TcpStream,
-    respond: &impl Fn(&Request, &mut TcpStream) -> io::Result<AfterReply>,
+    respond: &impl Fn(&Request, &mut TcpStream) -> Replied,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
@@ -42,6 +44,11 @@ fn serve_connection(
         }
     }
     Ok(())
+}
+
+/// Writes a part of a body with chunks.
+pub fn write_chunk(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(&[format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
 }
 
 /// Sends nothing until the client disconnects.
@@ -65,7 +72,7 @@ pub struct Request {
 
 impl Request {
     /// Reads the next request of a connection, if there is one.
-    pub(crate) fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Self>> {
+    pub(crate) fn read(reader: &mut impl BufRead) -> io::Result<Option<Self>> {
         let first = line(reader)?;
         let mut words = first.split(' ');
         let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };
@@ -110,7 +117,7 @@ impl Request {
         })
     }
 
-    fn read_body(&self, reader: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
+    fn read_body(&self, reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
         let mut body = Vec::new();
         if self.header("transfer-encoding").is_some_and(|coding| coding.contains("chunked")) {
             loop {
@@ -132,7 +139,7 @@ impl Request {
 }
 
 /// A line without its line break; empty at the end of the connection.
-fn line(reader: &mut impl BufRead) -> std::io::Result<String> {
+fn line(reader: &mut impl BufRead) -> io::Result<String> {
     let mut bytes = Vec::new();
     reader.read_until(b'\n', &mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned())
@@ -179,7 +186,7 @@ impl Reply {
         self
     }
 
-    pub(crate) fn write(&self, stream: &mut TcpStream) -> std::io::Result<()> {
+    pub(crate) fn write(&self, mut stream: &TcpStream) -> Replied {
         let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
@@ -192,7 +199,7 @@ impl Reply {
         if !self.head_only {
             bytes.extend(&self.body);
         }
-        stream.write_all(&bytes)
+        stream.write_all(&bytes).map(|()| AfterReply::KeepOpen)
     }
 }
 

@@ -22,6 +22,7 @@ pub use faulty::{
     Challenge, Endpoint, Fault, FaultyAuthServer, Issuer, RedirectChange, Refresh, Script,
 };
 pub use oidc::{Dpop, FeatureSupport, Oidc, OidcOptions, RefreshTokens, TokenFormat};
+pub use process::AuthServer;
 pub(crate) use process::Process;
 pub use python::{PythonOauth, PythonOptions};
 pub use recorded_request::RecordedRequest;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::fault::Fault;
+use super::fault::{Fault, Result};
 
 /// The most hosts that are counted before idle ones are dropped.
 const MAX_IDLE_HOSTS: usize = 1024;
@@ -25,12 +25,11 @@ impl Concurrency {
     }
 
     /// A permit within the total limit, or an error.
-    pub(crate) fn try_acquire(&self) -> Result<OwnedSemaphorePermit, Fault> {
+    pub(crate) fn try_acquire(&self) -> Result<OwnedSemaphorePermit> {
         self.all.clone().try_acquire_owned().map_err(|_| Fault::Busy)
     }
 
-    /// Waits for a permit of a host.
-    pub(crate) async fn acquire_host(&self, host: &str) -> Result<OwnedSemaphorePermit, Fault> {
+    pub(crate) async fn acquire_host(&self, host: &str) -> Result<OwnedSemaphorePermit> {
         let permits = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
             if hosts.len() >= MAX_IDLE_HOSTS {

@@ -13,10 +13,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::fault::Fault;
+use super::fault::{Fault, Result};
 use super::target::Target;
 
-/// The time limit for one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most addresses of a host that are tried.
 const MAX_TRIES: usize = 4;
@@ -59,7 +58,7 @@ impl Connector {
         &self,
         target: &Target,
         addresses: &[SocketAddr],
-    ) -> Result<Connection, Fault> {
+    ) -> Result<Connection> {
         let stream = reach(addresses).await?;
         if !target.is_secure() {
             return Ok(Box::new(stream));
@@ -80,7 +79,7 @@ impl Connector {
     }
 }
 
-async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream, Fault> {
+async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream> {
     let mut fault = Fault::Unreachable("cannot connect to the host");
     for address in addresses.iter().take(MAX_TRIES) {
         let stream = match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {

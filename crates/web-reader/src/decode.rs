@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-use super::fault::Fault;
+use super::fault::{Fault, Result};
 
 pub(crate) struct Decoder {
     inner: Inner,
@@ -43,8 +43,7 @@ impl Write for Bounded {
 }
 
 impl Decoder {
-    /// A decoder for this `Content-Encoding`.
-    pub(crate) fn new(encoding: &str, max: u64) -> Result<Self, Fault> {
+    pub(crate) fn new(encoding: &str, max: u64) -> Result<Self> {
         let out = Bounded { bytes: Vec::new(), max };
         let inner = match encoding.trim().to_ascii_lowercase().as_str() {
             "" | "identity" => Inner::Identity(out),
@@ -55,7 +54,7 @@ impl Decoder {
         Ok(Self { inner, max, read: 0 })
     }
 
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(first) = bytes.first() else { return Ok(()) };
         self.read = self.read.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         if self.read > self.max {
@@ -76,11 +75,10 @@ impl Decoder {
             Inner::Raw(out) => out.write_all(bytes),
             Inner::Deflate => Ok(()),
         };
-        result.map_err(|error| self.fault(&error))
+        result.map_err(|error| fault(&error, self.max))
     }
 
-    /// The whole decoded body.
-    pub(crate) fn finish(self) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn finish(self) -> Result<Vec<u8>> {
         let max = self.max;
         let is_empty = self.read == 0;
         let result = match self.inner {
@@ -92,10 +90,6 @@ impl Decoder {
             Inner::Deflate => return Ok(Vec::new()),
         };
         result.map(|out| out.bytes).map_err(|error| fault(&error, max))
-    }
-
-    fn fault(&self, error: &io::Error) -> Fault {
-        fault(error, self.max)
     }
 }
 

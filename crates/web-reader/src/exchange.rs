@@ -18,25 +18,25 @@ use tokio::time::timeout;
 
 use super::connect::Connection;
 use super::decode::Decoder;
-use super::fault::Fault;
+use super::fault::{Fault, Result};
 use super::target::Target;
 
 /// Limits of the response head.
-const MAX_HEAD_BYTES: usize = 64 * 1024;
+pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
 const MAX_HEAD_LINES: usize = 200;
 /// Timeouts of the head, and of silence after it.
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The `Accept` header.
 const WANTED: &str = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, \
      application/json;q=0.9, application/pdf;q=0.8, */*;q=0.5";
+
+pub(crate) const BROKEN: Fault = Fault::Unreachable("the host did not send a valid HTTP response");
 
 #[derive(Debug)]
 pub(crate) enum PageResponse {
     Content(Content),
     /// A redirect to this location.
     Elsewhere(String),
-    /// An error status.
     Failed(u16),
 }
 
@@ -62,12 +62,10 @@ pub(crate) struct Limits {
     pub(crate) readable_only: bool,
 }
 
-/// Sends the request and reads the whole response.
 pub(crate) async fn exchange(
     connection: Connection,
     asked: &PageFetch<'_>,
-) -> Result<PageResponse, Fault> {
-    const BROKEN: Fault = Fault::Unreachable("the host did not send a valid HTTP response");
+) -> Result<PageResponse> {
     let request = request(asked).ok_or(Fault::BadUrl("cannot be requested"))?;
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(MAX_HEAD_BYTES)
@@ -82,7 +80,11 @@ pub(crate) async fn exchange(
             .map_err(|_| BROKEN)?;
         read(response, asked).await
     };
-    // Polls the connection together with the request.
+    drive(connection, work).await
+}
+
+/// Polls a connection together with the work on it.
+pub(crate) async fn drive<T>(connection: impl Future, work: impl Future<Output = T>) -> T {
     let (mut work, mut connection) = (pin!(work), pin!(connection));
     let mut is_open = true;
     loop {
@@ -105,10 +107,7 @@ fn request(asked: &PageFetch<'_>) -> Option<Request<Empty<Bytes>>> {
         .ok()
 }
 
-async fn read(
-    response: http::Response<Incoming>,
-    asked: &PageFetch<'_>,
-) -> Result<PageResponse, Fault> {
+async fn read(response: http::Response<Incoming>, asked: &PageFetch<'_>) -> Result<PageResponse> {
     let (head, body) = response.into_parts();
     if matches!(head.status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         let location = text(&head.headers, &LOCATION);

@@ -5,6 +5,8 @@ use std::time::Duration;
 use document_parser::{Error as ParseError, Rejection};
 use thiserror::Error;
 
+pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
+
 /// The most characters of a page's own text in an error.
 const MAX_SHOWN: usize = 200;
 
@@ -21,7 +23,6 @@ pub enum Fault {
     Port(u16),
     #[error("the robots.txt of {host} disallows this page: `{rule}`")]
     Robots { host: String, rule: String },
-    /// A redirect that may not be followed.
     #[error("the page redirects to a URL that may not be fetched: {0}")]
     Redirect(Box<Fault>),
     #[error("the page redirects from https to http, which is not allowed")]
@@ -32,7 +33,6 @@ pub enum Fault {
     Status(u16),
     #[error("the page is larger than {0} bytes")]
     TooLarge(u64),
-    /// The type has no text.
     #[error("the page has the unsupported type `{}`", shown(.0))]
     MediaType(String),
     #[error("the page has the unsupported encoding `{}`", shown(.0))]
@@ -41,7 +41,6 @@ pub enum Fault {
     Unreadable(&'static str),
     #[error("the page {0}")]
     Overrun(&'static str),
-    /// Too many fetches of this key timed out.
     #[error(
         "too many fetches of this key timed out or are still running; try again in {} s",
         .0.as_secs() + 1

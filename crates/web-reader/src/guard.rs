@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use super::address::{is_global, is_within};
-use super::fault::Fault;
+use super::fault::{Fault, Result};
 use super::options::{AllowedPrivate, PrivatePlace, ReaderOptions};
 use super::resolve::{Resolve, is_temporary};
 use super::target::Target;
@@ -24,7 +24,7 @@ impl Guard {
     }
 
     /// Checks what needs no resolution of the name.
-    pub(crate) fn check(&self, target: &Target) -> Result<(), Fault> {
+    pub(crate) fn check(&self, target: &Target) -> Result<()> {
         let is_known_port = self.ports.contains(&target.port)
             || self.allowed.iter().any(|private| private.port == Some(target.port));
         if !is_known_port {
@@ -32,7 +32,7 @@ impl Guard {
         }
         // If a network is allowed, the addresses decide about its names.
         let has_net = self.at_port(target).any(|place| matches!(place, PrivatePlace::Net(..)));
-        if target.is_private_name() && !has_net && !self.is_allowed_host(target) {
+        if target.is_private_name() && !has_net && !self.is_allowed(target, None) {
             return Err(Fault::NotPublic(target.host.clone()));
         }
         match target.address {
@@ -46,7 +46,7 @@ impl Guard {
         &self,
         target: &Target,
         resolver: &Arc<dyn Resolve>,
-    ) -> Result<Vec<SocketAddr>, Fault> {
+    ) -> Result<Vec<SocketAddr>> {
         self.check(target)?;
         let found = match target.address {
             Some(address) => vec![address],
@@ -73,25 +73,18 @@ impl Guard {
         Ok(addresses)
     }
 
-    fn check_address(&self, target: &Target, address: IpAddr) -> Result<(), Fault> {
+    fn check_address(&self, target: &Target, address: IpAddr) -> Result<()> {
         let is_public = is_global(address) && self.ports.contains(&target.port);
-        if is_public || self.is_allowed_host(target) || self.is_allowed_net(target, address) {
+        if is_public || self.is_allowed(target, Some(address)) {
             return Ok(());
         }
         Err(Fault::NotPublic(target.host.clone()))
     }
 
-    fn is_allowed_host(&self, target: &Target) -> bool {
+    fn is_allowed(&self, target: &Target, address: Option<IpAddr>) -> bool {
         self.at_port(target).any(|place| match place {
             PrivatePlace::Host(name) => target.address.is_none() && *name == target.host,
-            PrivatePlace::Net(..) => false,
-        })
-    }
-
-    fn is_allowed_net(&self, target: &Target, address: IpAddr) -> bool {
-        self.at_port(target).any(|place| match place {
-            PrivatePlace::Net(net, bits) => is_within(address, *net, *bits),
-            PrivatePlace::Host(_) => false,
+            PrivatePlace::Net(net, bits) => address.is_some_and(|it| is_within(it, *net, *bits)),
         })
     }
 

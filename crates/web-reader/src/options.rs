@@ -4,12 +4,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The options of a [`Reader`](crate::Reader).
 #[derive(Debug, Clone)]
 pub struct ReaderOptions {
     /// The largest page in bytes, after decompression.
     pub max_bytes: u64,
-    /// The time limit for a page with its redirects.
     pub timeout: Duration,
     pub max_redirects: u32,
     /// Whether a redirect from https to http is followed.
@@ -17,14 +15,11 @@ pub struct ReaderOptions {
     pub robots: bool,
     /// The `User-Agent`; its first word names us in robots.txt.
     pub user_agent: String,
-    /// The ports of public pages.
     pub ports: Vec<u16>,
     pub allow_private: Vec<AllowedPrivate>,
     /// A PEM file with additional certificate authorities.
     pub tls_ca_file: Option<PathBuf>,
-    /// The most concurrent pages.
     pub concurrency: u32,
-    /// The most concurrent pages of one host.
     pub concurrency_per_host: u32,
     pub cache_bytes: u64,
     pub cache_age: Duration,

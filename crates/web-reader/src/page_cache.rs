@@ -25,7 +25,6 @@ impl PageCache {
         Self(TtlCache::new(CacheLimits { max_age, max_entries: usize::MAX, max_bytes }))
     }
 
-    /// A cached page that is young enough.
     pub(crate) fn find(&self, wanted: &ReadRequest) -> Option<Arc<Reading>> {
         self.0.get_within(&key(wanted), wanted.max_age.unwrap_or(Duration::MAX))
     }

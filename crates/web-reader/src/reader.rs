@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::concurrency::Concurrency;
 use super::connect::Connector;
 use super::exchange::{Content, Limits, PageFetch, PageResponse, exchange};
-use super::fault::Fault;
+use super::fault::{Fault, Result};
 use super::guard::Guard;
 use super::options::ReaderOptions;
 use super::page::{FetchedPage, ReadRequest, Reading};
@@ -71,16 +71,15 @@ impl Reader {
     }
 
     /// Reads a page, or returns it from the cache.
-    pub async fn read(&self, wanted: &ReadRequest) -> Result<FetchedPage, Fault> {
+    pub async fn read(&self, wanted: &ReadRequest) -> Result<FetchedPage> {
         // Before the cache: a page that may not be read may not be returned either.
         self.guard.check(&wanted.target)?;
         if let Some(reading) = self.cache.find(wanted) {
             return Ok(FetchedPage { reading, from_cache: true });
         }
         let _permit = self.concurrency.try_acquire()?;
-        let late = |_| Fault::Late("total time limit exceeded");
-        let fetched = Box::pin(self.fetch(wanted.target.clone()));
-        let (target, content) = timeout(self.options.timeout, fetched).await.map_err(late)??;
+        let limits = Limits { max_bytes: self.options.max_bytes, readable_only: true };
+        let (target, content) = self.fetch(wanted.target.clone(), limits).await?;
         let (status, may_be_cached) = (content.status, content.may_be_cached);
         let page = PageJob {
             url: target.url.to_string(),
@@ -101,9 +100,11 @@ impl Reader {
         Ok(FetchedPage { reading, from_cache: false })
     }
 
-    async fn fetch(&self, target: Target) -> Result<(Target, Content), Fault> {
-        let limits = Limits { max_bytes: self.options.max_bytes, readable_only: true };
-        match self.follow(target, self.robots_policy(), limits).await? {
+    async fn fetch(&self, target: Target, limits: Limits) -> Result<(Target, Content)> {
+        let policy = if self.options.robots { RobotsPolicy::Obey } else { RobotsPolicy::Ignore };
+        let following = Box::pin(self.follow(target, policy, limits));
+        let late = |_| Fault::Late("total time limit exceeded");
+        match timeout(self.options.timeout, following).await.map_err(late)?? {
             (target, PageResponse::Content(content)) => Ok((target, content)),
             (_, PageResponse::Failed(status)) => Err(Fault::Status(status)),
             (_, PageResponse::Elsewhere(_)) => {
@@ -112,17 +113,13 @@ impl Reader {
         }
     }
 
-    fn robots_policy(&self) -> RobotsPolicy {
-        if self.options.robots { RobotsPolicy::Obey } else { RobotsPolicy::Ignore }
-    }
-
     /// Sends a request and follows redirects; each address is checked.
     async fn follow(
         &self,
         mut target: Target,
         robots: RobotsPolicy,
         limits: Limits,
-    ) -> Result<(Target, PageResponse), Fault> {
+    ) -> Result<(Target, PageResponse)> {
         let mut redirects = 0;
         loop {
             let asked = PageFetch { target: &target, user_agent: &self.options.user_agent, limits };
@@ -142,12 +139,7 @@ impl Reader {
         }
     }
 
-    /// Sends one request on a new connection.
-    async fn ask(
-        &self,
-        asked: &PageFetch<'_>,
-        robots: RobotsPolicy,
-    ) -> Result<PageResponse, Fault> {
+    async fn ask(&self, asked: &PageFetch<'_>, robots: RobotsPolicy) -> Result<PageResponse> {
         let target = asked.target;
         self.guard.check(target)?;
         if robots == RobotsPolicy::Obey {
@@ -159,7 +151,7 @@ impl Reader {
         exchange(connection, asked).await
     }
 
-    async fn check_robots(&self, target: &Target) -> Result<(), Fault> {
+    async fn check_robots(&self, target: &Target) -> Result<()> {
         let origin = target.origin();
         let rules = if let Some(rules) = self.robots.get(&origin) {
             rules
@@ -176,7 +168,7 @@ impl Reader {
 
     /// Loads the robots.txt of a site. A site without one allows everything; a site whose robots.txt
     /// is unavailable is not read.
-    async fn load_robots(&self, target: &Target) -> Result<Rules, Fault> {
+    async fn load_robots(&self, target: &Target) -> Result<Rules> {
         let limits = Limits { max_bytes: MAX_ROBOTS_BYTES, readable_only: false };
         let answer = self.follow(target.robots()?, RobotsPolicy::Ignore, limits).await;
         match answer {
@@ -224,18 +216,10 @@ const TYPES: &[(&str, &[u8])] =
 
 impl Reader {
     /// Fetches an image of at most this many bytes.
-    pub async fn image(&self, target: Target, max_bytes: u64) -> Result<Image, Fault> {
+    pub async fn image(&self, target: Target, max_bytes: u64) -> Result<Image> {
         let _permit = self.concurrency.try_acquire()?;
         let limits = Limits { max_bytes, readable_only: false };
-        let following = Box::pin(self.follow(target, self.robots_policy(), limits));
-        let late = |_| Fault::Late("total time limit exceeded");
-        let content = match timeout(self.options.timeout, following).await.map_err(late)?? {
-            (_, PageResponse::Content(content)) => content,
-            (_, PageResponse::Failed(status)) => return Err(Fault::Status(status)),
-            (_, PageResponse::Elsewhere(_)) => {
-                return Err(Fault::TooManyRedirects(self.options.max_redirects));
-            }
-        };
+        let (_, content) = self.fetch(target, limits).await?;
         let is_image = content.media.as_deref().is_none_or(|media| media.starts_with("image/"));
         let media_type = media_type(&content.bytes).filter(|_| is_image);
         let media_type = media_type.ok_or(Fault::Unreadable("is not an image"))?;

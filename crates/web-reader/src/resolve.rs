@@ -6,16 +6,13 @@ use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 
-/// A running resolution.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
 /// Resolves host names. It need not be trusted: the guard checks its answers.
 pub trait Resolve: Send + Sync + fmt::Debug {
-    /// All addresses of a host.
     fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a>;
 }
 
-/// The resolver of the machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct System;
 

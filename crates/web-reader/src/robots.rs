@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use super::ttl_cache::{CacheLimits, TtlCache};
 
-/// The most bytes of a file that are read.
 pub(crate) const MAX_ROBOTS_BYTES: u64 = 2 * 1024 * 1024;
-/// The most rules of a file.
 const MAX_RULES: usize = 10_000;
 /// How long rules are cached, and of how many sites.
 const MAX_AGE: Duration = Duration::from_hours(1);

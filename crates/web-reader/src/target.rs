@@ -4,29 +4,17 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-use super::fault::Fault;
+use super::fault::{Fault, Result};
 
-/// The longest address.
 pub(crate) const MAX_URL_BYTES: usize = 4096;
-/// The longest host name.
 const MAX_HOST: usize = 253;
 /// Endings of names that are never public, so that they need not be resolved.
+#[rustfmt::skip] // a table of words
 const PRIVATE_ENDINGS: &[&str] = &[
-    "localhost",
-    "local",
-    "internal",
-    "intranet",
-    "lan",
-    "home",
-    "corp",
-    "private",
-    "localdomain",
-    "home.arpa",
-    "svc",
-    "onion",
+    "localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "localdomain",
+    "home.arpa", "svc", "onion",
 ];
 
-/// A valid address of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Without a fragment.
@@ -39,7 +27,7 @@ pub struct Target {
 }
 
 impl Target {
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self> {
         let text = text.trim_matches([' ', '\t', '\r', '\n']);
         if text.len() > MAX_URL_BYTES {
             return Err(Fault::BadUrl("is longer than 4096 bytes"));
@@ -50,15 +38,14 @@ impl Target {
         Url::parse(text).map_err(|_| Fault::BadUrl("is not a valid URL")).and_then(Self::new)
     }
 
-    /// The target of a redirect.
-    pub(crate) fn join(&self, location: &str) -> Result<Self, Fault> {
+    pub(crate) fn join(&self, location: &str) -> Result<Self> {
         if location.len() > MAX_URL_BYTES {
             return Err(Fault::BadUrl("is longer than 4096 bytes"));
         }
         self.url.join(location).map_err(|_| Fault::BadUrl("is not a valid URL")).and_then(Self::new)
     }
 
-    fn new(mut url: Url) -> Result<Self, Fault> {
+    fn new(mut url: Url) -> Result<Self> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Fault::BadUrl("must start with `http://` or `https://`"));
         }
@@ -107,7 +94,6 @@ impl Target {
         }
     }
 
-    /// Path and query.
     pub(crate) fn path(&self) -> &str {
         &self.url[url::Position::BeforePath..url::Position::AfterQuery]
     }
@@ -117,8 +103,7 @@ impl Target {
         format!("{}://{}:{}", self.url.scheme(), self.host, self.port)
     }
 
-    /// The robots.txt of its site.
-    pub(crate) fn robots(&self) -> Result<Self, Fault> {
+    pub(crate) fn robots(&self) -> Result<Self> {
         self.join("/robots.txt")
     }
 }

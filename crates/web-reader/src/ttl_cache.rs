@@ -15,7 +15,6 @@ pub struct CacheLimits {
     pub max_bytes: usize,
 }
 
-/// Values by key, within limits.
 #[derive(Debug)]
 pub struct TtlCache<K, V> {
     limits: CacheLimits,

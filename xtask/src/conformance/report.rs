@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::failure::{OrFail, Result};
 
 /// The length of the time after the name of a scenario: `-2026-01-31T12-00-00-000Z`.
 const STAMP_LENGTH: usize = 25;
@@ -26,21 +26,21 @@ impl Row {
     }
 }
 
-pub(super) fn read(folder: &Path, version: &str) -> Result<Vec<Row>, Failure> {
+pub(super) fn read(folder: &Path, version: &str) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     collect(folder, folder, version, &mut rows)?;
     rows.sort_by(|one, other| one.scenario.cmp(&other.scenario));
     Ok(rows)
 }
 
-fn collect(top: &Path, folder: &Path, version: &str, rows: &mut Vec<Row>) -> Result<(), Failure> {
-    let unreadable = |error| Failure::work(format!("cannot read {}: {error}", folder.display()));
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
+fn collect(top: &Path, folder: &Path, version: &str, rows: &mut Vec<Row>) -> Result {
+    let unreadable = format!("cannot read {}", folder.display());
+    for entry in fs::read_dir(folder).or_fail(&unreadable)? {
+        let path = entry.or_fail(&unreadable)?.path();
         if path.is_dir() {
             collect(top, &path, version, rows)?;
         } else if path.file_name().is_some_and(|name| name == "checks.json") {
-            let text = fs::read_to_string(&path).map_err(unreadable)?;
+            let text = fs::read_to_string(&path).or_fail(&unreadable)?;
             rows.push(row(&scenario_name(top, folder), version, &text)?);
         }
     }
@@ -55,9 +55,9 @@ fn scenario_name(top: &Path, folder: &Path) -> String {
     }
 }
 
-fn row(scenario: &str, version: &str, text: &str) -> Result<Row, Failure> {
-    let checks: Vec<Value> = serde_json::from_str(text)
-        .map_err(|error| Failure::work(format!("checks of `{scenario}`: {error}")))?;
+fn row(scenario: &str, version: &str, text: &str) -> Result<Row> {
+    let checks: Vec<Value> =
+        serde_json::from_str(text).or_fail(format!("checks of `{scenario}`"))?;
     let word = |check: &Value, key: &str| check[key].as_str().unwrap_or_default().to_owned();
     let with = |status: &str| -> Vec<&Value> {
         checks.iter().filter(|check| check["status"] == status).collect()

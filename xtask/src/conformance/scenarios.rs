@@ -63,83 +63,41 @@ const NO_INPUT: &str = "no tool of the service asks its client for input";
 
 /// Server scenarios that do not apply, by reason. They never count as passed, even if the suite
 /// accepts an unrelated error.
+#[rustfmt::skip] // a table of words
 pub(super) const NOT_APPLICABLE: &[(&str, &[&str])] = &[
-    (
-        DIAGNOSTIC,
-        &[
-            "tools-call-simple-text",
-            "tools-call-image",
-            "tools-call-audio",
-            "tools-call-embedded-resource",
-            "tools-call-mixed-content",
-            "tools-call-error",
-            "tools-call-with-progress",
-            "json-schema-2020-12",
-            "server-sse-polling",
-        ],
-    ),
-    (
-        NO_PROMPTS,
-        &[
-            "prompts-list",
-            "prompts-get-simple",
-            "prompts-get-with-args",
-            "prompts-get-embedded-resource",
-            "prompts-get-with-image",
-        ],
-    ),
-    (
-        NO_RESOURCES,
-        &[
-            "resources-list",
-            "resources-read-text",
-            "resources-read-binary",
-            "resources-templates-read",
-            "resources-subscribe",
-            "resources-unsubscribe",
-            "sep-2164-resource-not-found",
-        ],
-    ),
-    (
-        NO_INPUT,
-        &[
-            "tools-call-sampling",
-            "tools-call-elicitation",
-            "elicitation-sep1034-defaults",
-            "elicitation-sep1330-enums",
-            "input-required-result-basic-elicitation",
-            "input-required-result-basic-sampling",
-            "input-required-result-basic-list-roots",
-            "input-required-result-request-state",
-            "input-required-result-multiple-input-requests",
-            "input-required-result-multi-round",
-            "input-required-result-missing-input-response",
-            "input-required-result-non-tool-request",
-            "input-required-result-result-type",
-            "input-required-result-tampered-state",
-            "input-required-result-capability-check",
-            "input-required-result-ignore-extra-params",
-            "input-required-result-validate-input",
-        ],
-    ),
+    (DIAGNOSTIC, &[
+        "tools-call-simple-text", "tools-call-image", "tools-call-audio",
+        "tools-call-embedded-resource", "tools-call-mixed-content", "tools-call-error",
+        "tools-call-with-progress", "json-schema-2020-12", "server-sse-polling",
+    ]),
+    (NO_PROMPTS, &[
+        "prompts-list", "prompts-get-simple", "prompts-get-with-args",
+        "prompts-get-embedded-resource", "prompts-get-with-image",
+    ]),
+    (NO_RESOURCES, &[
+        "resources-list", "resources-read-text", "resources-read-binary",
+        "resources-templates-read", "resources-subscribe", "resources-unsubscribe",
+        "sep-2164-resource-not-found",
+    ]),
+    (NO_INPUT, &[
+        "tools-call-sampling", "tools-call-elicitation", "elicitation-sep1034-defaults",
+        "elicitation-sep1330-enums", "input-required-result-basic-elicitation",
+        "input-required-result-basic-sampling", "input-required-result-basic-list-roots",
+        "input-required-result-request-state", "input-required-result-multiple-input-requests",
+        "input-required-result-multi-round", "input-required-result-missing-input-response",
+        "input-required-result-non-tool-request", "input-required-result-result-type",
+        "input-required-result-tampered-state", "input-required-result-capability-check",
+        "input-required-result-ignore-extra-params", "input-required-result-validate-input",
+    ]),
     ("the service sends no log messages", &["logging-set-level", "tools-call-with-logging"]),
     ("the service completes no arguments", &["completion-complete"]),
     ("no argument of a tool is to be sent as a header", &["http-custom-header-server-validation"]),
-    (
-        "the service has no tasks",
-        &[
-            "tasks-lifecycle",
-            "tasks-capability-negotiation",
-            "tasks-wire-fields",
-            "tasks-request-state-removal",
-            "tasks-mrtr-input",
-            "tasks-request-headers",
-            "tasks-dispatch-and-envelope",
-            "tasks-status-notifications",
-            "tasks-required-task-error",
-            "tasks-mrtr-composition",
-        ],
-    ),
+    ("the service has no tasks", &[
+        "tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields",
+        "tasks-request-state-removal", "tasks-mrtr-input", "tasks-request-headers",
+        "tasks-dispatch-and-envelope", "tasks-status-notifications", "tasks-required-task-error",
+        "tasks-mrtr-composition",
+    ]),
 ];
 
 /// Checks that do not apply, of scenarios that do: scenario, check, reason.

@@ -7,54 +7,36 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use super::report::Row;
 use super::scenarios::{
     EXTRA_SERVER_SCENARIOS, NOT_APPLICABLE, REVISIONS, SERVER_SCENARIOS, SKIPPED_CHECKS,
 };
 use super::{Subject, Suite};
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail, Result};
+use crate::process::Running;
 
 /// Prefix of server scenarios in the results of the suite.
 const PREFIX: &str = "server-";
 
-/// The service process, killed on drop.
-struct RunningService {
-    process: Child,
-    url: String,
-}
-
-impl RunningService {
-    fn start(program: &Path) -> Result<Self, Failure> {
-        let failed = |error| Failure::work(format!("cannot run {}: {error}", program.display()));
-        let mut process = Command::new(program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let mut url = String::new();
-        if let Some(stdout) = process.stdout.take() {
-            BufReader::new(stdout).read_line(&mut url).map_err(failed)?;
-        }
-        let service = Self { process, url: url.trim().to_owned() };
-        if service.url.is_empty() {
-            return Err(Failure::work(format!("{} said no address", program.display())));
-        }
-        Ok(service)
+fn start(program: &Path) -> Result<(Running, String)> {
+    let failed = format!("cannot run {}", program.display());
+    let started = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut process = Running(started.or_fail(&failed)?);
+    let mut url = String::new();
+    if let Some(stdout) = process.0.stdout.take() {
+        BufReader::new(stdout).read_line(&mut url).or_fail(&failed)?;
+    }
+    match url.trim() {
+        "" => Err(Failure::work(format!("{} said no address", program.display()))),
+        url => Ok((process, url.to_owned())),
     }
 }
 
-impl Drop for RunningService {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-pub(super) fn run(suite: &Suite) -> Result<Vec<Row>, Failure> {
-    let service = RunningService::start(&suite.service)?;
-    let subject = Subject::Server { url: &service.url };
+pub(super) fn run(suite: &Suite) -> Result<Vec<Row>> {
+    let (_service, url) = start(&suite.service)?;
+    let subject = Subject::Server { url: &url };
     let mut rows = Vec::new();
     for revision in REVISIONS {
         let arguments = ["--requirements", revision];
@@ -80,10 +62,7 @@ pub(super) fn run(suite: &Suite) -> Result<Vec<Row>, Failure> {
 }
 
 /// The rows that apply, and the number of the others by reason.
-fn classify(
-    rows: Vec<Row>,
-    revision: &str,
-) -> Result<(Vec<Row>, BTreeMap<&'static str, usize>), Failure> {
+fn classify(rows: Vec<Row>, revision: &str) -> Result<(Vec<Row>, BTreeMap<&'static str, usize>)> {
     let mut applicable = Vec::new();
     let mut left_out = BTreeMap::new();
     for mut row in rows.into_iter().map(renamed) {

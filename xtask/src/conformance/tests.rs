@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn parse(line: &str) -> Result<Selection, Failure> {
+fn parse(line: &str) -> Result<Selection> {
     let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     Selection::parse(&arguments)
 }

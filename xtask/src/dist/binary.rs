@@ -4,19 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::read;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::process;
 
 /// Libraries that every system with the GNU C library has, and that wheels may therefore use.
+#[rustfmt::skip] // a table of words
 const SYSTEM_LIBRARIES: &[&str] = &[
-    "ld-linux-aarch64.so.1",
-    "ld-linux-x86-64.so.2",
-    "libc.so.6",
-    "libdl.so.2",
-    "libgcc_s.so.1",
-    "libm.so.6",
-    "libpthread.so.0",
-    "librt.so.1",
+    "ld-linux-aarch64.so.1", "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libgcc_s.so.1",
+    "libm.so.6", "libpthread.so.0", "librt.so.1",
 ];
 
 pub(super) struct Binary {
@@ -27,7 +22,7 @@ pub(super) struct Binary {
 }
 
 impl Binary {
-    pub(super) fn load(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn load(path: &Path) -> Result<Self> {
         let headers = process::capture(Command::new("objdump").arg("-p").arg(path))?;
         if let Some(library) = needed(&headers).find(|name| !SYSTEM_LIBRARIES.contains(name)) {
             let message = format!("{} needs {library}", path.display());
@@ -40,7 +35,7 @@ impl Binary {
     }
 
     /// The files of the loader and of all libraries on this machine.
-    pub(super) fn libraries(&self) -> Result<Vec<PathBuf>, Failure> {
+    pub(super) fn libraries(&self) -> Result<Vec<PathBuf>> {
         let list = process::capture(Command::new("ldd").arg(&self.path))?;
         let path = |line: &str| {
             line.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from)

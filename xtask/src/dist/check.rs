@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use super::release::Release;
 use super::{SUMS, build, read};
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail, Result};
 use crate::process;
 use crate::setup::{self, PeerFolders, Task, find_program};
 use crate::workspace::{Workspace, create_empty};
@@ -40,23 +40,24 @@ enum Outcome {
     NotRun(String),
 }
 
-type Check = fn(&Context<'_>) -> Result<Outcome, Failure>;
+type Check = fn(&Context<'_>) -> Result<Outcome>;
 
-const CHECKS: &[(&str, Check)] = &[
-    ("reproducible", reproducible),
-    ("checksums", checksums),
-    ("scripts", scripts),
-    ("systemd unit", systemd_unit),
-    ("tarball", tarball),
-    ("wheel", wheel),
-    ("pipx and uvx", pipx_and_uvx),
-    ("npm package", npm_package),
-    ("debian package", debian::check),
-    ("image", image::check),
-    ("signed downloads", download::check),
+/// The name of each check, and the programs that it needs.
+const CHECKS: &[(&str, &[&str], Check)] = &[
+    ("reproducible", &[], reproducible),
+    ("checksums", &["sha256sum"], checksums),
+    ("scripts", &["shellcheck"], scripts),
+    ("systemd unit", &["systemd-analyze"], systemd_unit),
+    ("tarball", &[], tarball),
+    ("wheel", &["python3", "curl"], wheel),
+    ("pipx and uvx", &["curl"], pipx_and_uvx),
+    ("npm package", &["npm", "npx", "curl"], npm_package),
+    ("debian package", &["mmdebstrap", "unshare", "curl"], debian::check),
+    ("image", &["buildah", "podman", "runc", "curl"], image::check),
+    ("signed downloads", &["python3", "curl"], download::check),
 ];
 
-pub(super) fn run(workspace: &Workspace, release: &Release, folder: &Path) -> Result<(), Failure> {
+pub(super) fn run(workspace: &Workspace, release: &Release, folder: &Path) -> Result {
     setup::run(workspace, Task::Dist)?;
     let peers = PeerFolders::of(workspace);
     let mut context = Context {
@@ -69,11 +70,11 @@ pub(super) fn run(workspace: &Workspace, release: &Release, folder: &Path) -> Re
     };
     let mut failed = Vec::new();
     let mut skipped = 0;
-    for (name, check) in CHECKS {
+    for (name, programs, check) in CHECKS {
         context.scratch = folder.join("check").join(name.replace(' ', "-"));
         create_empty(&context.scratch)?;
         let started = Instant::now();
-        let result = check(&context);
+        let result = missing(programs).map_or_else(|| check(&context), Ok);
         let seconds = started.elapsed().as_secs_f64();
         match result {
             Ok(Outcome::Passed(detail)) => println!("{name}: ok ({seconds:.1} s): {detail}"),
@@ -97,7 +98,7 @@ pub(super) fn run(workspace: &Workspace, release: &Release, folder: &Path) -> Re
 
 impl Context<'_> {
     /// The artifact whose name ends like this.
-    fn artifact(&self, ending: &str) -> Result<PathBuf, Failure> {
+    fn artifact(&self, ending: &str) -> Result<PathBuf> {
         let entries = fs::read_dir(&self.packages).into_iter().flatten().flatten();
         let mut paths = entries.map(|entry| entry.path());
         paths
@@ -105,7 +106,7 @@ impl Context<'_> {
             .ok_or_else(|| Failure::work(format!("there is no artifact *{ending}")))
     }
 
-    fn expect_version(&self, command: &mut Command) -> Result<String, Failure> {
+    fn expect_version(&self, command: &mut Command) -> Result<String> {
         let printed = process::capture(command)?.trim().to_owned();
         if printed == format!("agent {}", self.release.version) {
             return Ok(printed);
@@ -114,18 +115,18 @@ impl Context<'_> {
     }
 
     /// A home folder with a model.
-    fn home(&self) -> Result<PathBuf, Failure> {
+    fn home(&self) -> Result<PathBuf> {
         let home = self.scratch.join("home");
         self.add_model(&home.join(".agent/models"))?;
         Ok(home)
     }
 
-    fn add_model(&self, folder: &Path) -> Result<(), Failure> {
+    fn add_model(&self, folder: &Path) -> Result {
         let name = self.model.file_name().unwrap_or_default();
         fs::create_dir_all(folder)
             .and_then(|()| fs::copy(&self.model, folder.join(name)))
             .map(drop)
-            .map_err(|error| Failure::work(format!("cannot copy the model: {error}")))
+            .or_fail("cannot copy the model")
     }
 }
 
@@ -135,7 +136,7 @@ fn missing(programs: &[&str]) -> Option<Outcome> {
     Some(Outcome::NotRun(format!("{program} is not installed")))
 }
 
-fn reproducible(context: &Context<'_>) -> Result<Outcome, Failure> {
+fn reproducible(context: &Context<'_>) -> Result<Outcome> {
     let again = context.scratch.join("packages");
     build(context.release, &again)?;
     let sums = |folder: &Path| Ok(String::from_utf8_lossy(&read(&folder.join(SUMS))?).into_owned());
@@ -148,7 +149,7 @@ fn reproducible(context: &Context<'_>) -> Result<Outcome, Failure> {
 }
 
 /// As `docs/install.md` says: the sums match, and a damaged file is found.
-fn checksums(context: &Context<'_>) -> Result<Outcome, Failure> {
+fn checksums(context: &Context<'_>) -> Result<Outcome> {
     let verify = |folder: &Path| {
         let options = ["--check", "--strict", "--ignore-missing", SUMS];
         process::capture(Command::new("sha256sum").args(options).current_dir(folder))
@@ -166,20 +167,14 @@ fn checksums(context: &Context<'_>) -> Result<Outcome, Failure> {
     Ok(Outcome::Passed(format!("sha256sum --check: {files} files; a damaged one is rejected")))
 }
 
-fn scripts(context: &Context<'_>) -> Result<Outcome, Failure> {
-    if let Some(outcome) = missing(&["shellcheck"]) {
-        return Ok(outcome);
-    }
+fn scripts(context: &Context<'_>) -> Result<Outcome> {
     let scripts = ["install.sh", "packaging/debian/postinst", "packaging/debian/prerm"];
     let scripts = scripts.iter().chain(&["packaging/debian/postrm"]);
     process::capture(Command::new("shellcheck").args(scripts).current_dir(&context.release.root))?;
     Ok(Outcome::Passed("shellcheck install.sh packaging/debian/*".to_owned()))
 }
 
-fn systemd_unit(context: &Context<'_>) -> Result<Outcome, Failure> {
-    if let Some(outcome) = missing(&["systemd-analyze"]) {
-        return Ok(outcome);
-    }
+fn systemd_unit(context: &Context<'_>) -> Result<Outcome> {
     // `verify` wants the program to exist, and this machine has not installed the package.
     let program = context.release.binary.path.to_string_lossy().into_owned();
     let values = [("/usr/bin/agent", program.as_str())];
@@ -187,7 +182,7 @@ fn systemd_unit(context: &Context<'_>) -> Result<Outcome, Failure> {
     let path = context.scratch.join("agent-gateway.service");
     super::write(&path, unit.as_bytes())?;
     let verify = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output();
-    let verify = verify.map_err(|error| Failure::work(format!("systemd-analyze: {error}")))?;
+    let verify = verify.or_fail("systemd-analyze")?;
     let complaints = String::from_utf8_lossy(&verify.stderr).into_owned();
     if !verify.status.success() || !complaints.is_empty() {
         return Err(Failure::work(format!("systemd-analyze verify: {}", complaints.trim_end())));
@@ -203,7 +198,7 @@ fn systemd_unit(context: &Context<'_>) -> Result<Outcome, Failure> {
     Ok(Outcome::Passed(format!("systemd-analyze verify: no findings; security: {level}")))
 }
 
-fn tarball(context: &Context<'_>) -> Result<Outcome, Failure> {
+fn tarball(context: &Context<'_>) -> Result<Outcome> {
     let archive = context.artifact(".tar.gz")?;
     process::capture(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(&context.scratch))?;
     let folder = context.scratch.join(context.release.stem());
@@ -214,10 +209,7 @@ fn tarball(context: &Context<'_>) -> Result<Outcome, Failure> {
     Ok(Outcome::Passed(format!("tar -xzf; agent --version: {version}")))
 }
 
-fn wheel(context: &Context<'_>) -> Result<Outcome, Failure> {
-    if let Some(outcome) = missing(&["python3", "curl"]) {
-        return Ok(outcome);
-    }
+fn wheel(context: &Context<'_>) -> Result<Outcome> {
     let environment = context.scratch.join("venv");
     process::capture(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
     let pip = ["-m", "pip", "install", "--quiet", "--no-index"];
@@ -231,7 +223,7 @@ fn wheel(context: &Context<'_>) -> Result<Outcome, Failure> {
     )))
 }
 
-fn pipx_and_uvx(context: &Context<'_>) -> Result<Outcome, Failure> {
+fn pipx_and_uvx(context: &Context<'_>) -> Result<Outcome> {
     let programs = context.peers.folder("installers").join("bin");
     if !programs.is_dir() {
         return Ok(Outcome::NotRun("Python has no virtual environments here".to_owned()));
@@ -253,10 +245,7 @@ fn pipx_and_uvx(context: &Context<'_>) -> Result<Outcome, Failure> {
     )))
 }
 
-fn npm_package(context: &Context<'_>) -> Result<Outcome, Failure> {
-    if let Some(outcome) = missing(&["npm", "npx", "curl"]) {
-        return Ok(outcome);
-    }
+fn npm_package(context: &Context<'_>) -> Result<Outcome> {
     let folder = context.scratch.join("project");
     create_empty(&folder)?;
     let install = ["install", "--offline", "--no-audit", "--no-fund"];

@@ -8,12 +8,12 @@ use std::process::Command;
 use super::file_tree::FileTree;
 use super::release::{LICENCES, Release, SHELLS};
 use super::{Artifact, read};
-use crate::failure::Failure;
+use crate::failure::{OrFail, Result};
 use crate::process;
 
 const CONFIGURATION: &str = "etc/agent/gateway.yaml";
 
-pub(super) fn build(release: &Release) -> Result<Artifact, Failure> {
+pub(super) fn build(release: &Release) -> Result<Artifact> {
     let mut tree = FileTree::default();
     tree.program("usr/bin/agent", release.binary.bytes.clone());
     tree.file(CONFIGURATION, release.source("packaging/gateway.yaml")?);
@@ -32,8 +32,7 @@ pub(super) fn build(release: &Release) -> Result<Artifact, Failure> {
     }
     add_control_files(&mut tree, release)?;
 
-    let failed = |error| Failure::work(format!("cannot create a temporary folder: {error}"));
-    let stage = tempfile::tempdir().map_err(failed)?;
+    let stage = tempfile::tempdir().or_fail("cannot create a temporary folder")?;
     let root = stage.path().join("root");
     tree.write_to(&root)?;
     let name = format!("agent_{}-1_{}.deb", release.version, release.platform.debian);
@@ -47,7 +46,7 @@ pub(super) fn build(release: &Release) -> Result<Artifact, Failure> {
     Ok(Artifact { name, bytes: read(&package)? })
 }
 
-fn add_control_files(tree: &mut FileTree, release: &Release) -> Result<(), Failure> {
+fn add_control_files(tree: &mut FileTree, release: &Release) -> Result {
     let (major, minor) = release.binary.glibc;
     let kibibytes = tree.total_bytes().div_ceil(1024).to_string();
     let values = [

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use flate2::{Compression, GzBuilder};
 use tar::{Builder, EntryType, Header};
 
-use crate::failure::Failure;
+use crate::failure::{OrFail, Result};
 
 /// Entries by path. All belong to root unless another owner is set.
 #[derive(Default)]
@@ -52,7 +52,7 @@ impl FileTree {
     }
 
     /// A tar archive; all times are `epoch`.
-    pub(super) fn tar(&self, epoch: u64) -> Result<Vec<u8>, Failure> {
+    pub(super) fn tar(&self, epoch: u64) -> Result<Vec<u8>> {
         let mut archive = Builder::new(Vec::new());
         for (path, entry) in &self.entries {
             let bytes = entry.bytes.as_deref().unwrap_or_default();
@@ -64,21 +64,21 @@ impl FileTree {
             header.set_gid(entry.owner);
             header.set_mtime(epoch);
             header.set_size(bytes.len() as u64);
-            archive.append_data(&mut header, path, bytes).map_err(unwritten)?;
+            archive.append_data(&mut header, path, bytes).or_fail(UNWRITTEN)?;
         }
-        archive.into_inner().map_err(unwritten)
+        archive.into_inner().or_fail(UNWRITTEN)
     }
 
     /// Writes the tree to a folder, with its modes.
-    pub(super) fn write_to(&self, folder: &Path) -> Result<(), Failure> {
+    pub(super) fn write_to(&self, folder: &Path) -> Result {
         for (path, mode, bytes) in self.files() {
             let path = folder.join(path);
             let parent = path.parent().unwrap_or(folder);
-            fs::create_dir_all(parent).map_err(unwritten)?;
-            fs::write(&path, bytes).map_err(unwritten)?;
-            fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(unwritten)?;
+            fs::create_dir_all(parent).or_fail(UNWRITTEN)?;
+            fs::write(&path, bytes).or_fail(UNWRITTEN)?;
+            fs::set_permissions(&path, Permissions::from_mode(mode)).or_fail(UNWRITTEN)?;
             for parent in parent.ancestors().take_while(|parent| parent.starts_with(folder)) {
-                fs::set_permissions(parent, Permissions::from_mode(0o755)).map_err(unwritten)?;
+                fs::set_permissions(parent, Permissions::from_mode(0o755)).or_fail(UNWRITTEN)?;
             }
         }
         Ok(())
@@ -86,12 +86,9 @@ impl FileTree {
 }
 
 /// Compresses without a name or time in the header.
-pub(super) fn gzip(bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+pub(super) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = GzBuilder::new().write(Vec::new(), Compression::new(6));
-    encoder.write_all(bytes).and_then(|()| encoder.finish()).map_err(unwritten)
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).or_fail(UNWRITTEN)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "used with map_err")]
-fn unwritten(error: io::Error) -> Failure {
-    Failure::work(format!("cannot write an archive: {error}"))
-}
+const UNWRITTEN: &str = "cannot write an archive";

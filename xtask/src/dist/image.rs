@@ -4,15 +4,14 @@
 //! equal for equal input and needs no container tool. The C library and the certificates come from
 //! packages of the build machine; certificates that its administrator added are left out.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::file_tree::{FileTree, gzip};
 use super::release::Release;
-use super::{Artifact, read, sha256, write};
-use crate::failure::Failure;
+use super::{Artifact, read, sha256, sorted_files, write};
+use crate::failure::Result;
 use crate::workspace::create_empty;
 
 /// The user of the image, the same number as `USER` in the Containerfile.
@@ -24,7 +23,7 @@ const LIBRARY_LICENCES: &[&str] =
     &["/usr/share/doc/libc6/copyright", "/usr/share/doc/libgcc-s1/copyright"];
 const OCI: &str = "application/vnd.oci.image";
 
-pub(super) fn build(release: &Release) -> Result<Artifact, Failure> {
+pub(super) fn build(release: &Release) -> Result<Artifact> {
     let root = root_tree(release)?.tar(release.epoch)?;
     let mut archive = FileTree::default();
     let layer = add_blob(&mut archive, "layer.v1.tar+gzip", gzip(&root)?);
@@ -61,7 +60,7 @@ pub(super) fn build(release: &Release) -> Result<Artifact, Failure> {
 }
 
 /// Writes the folder that `buildah build` and `docker build` take.
-pub(super) fn write_context(release: &Release, folder: &Path) -> Result<(), Failure> {
+pub(super) fn write_context(release: &Release, folder: &Path) -> Result {
     create_empty(folder)?;
     let root = root_tree(release)?.tar(release.epoch)?;
     write(&folder.join("rootfs.tar.gz"), &gzip(&root)?)?;
@@ -79,7 +78,7 @@ fn add_blob(archive: &mut FileTree, kind: &str, bytes: Vec<u8>) -> Value {
     descriptor
 }
 
-fn root_tree(release: &Release) -> Result<FileTree, Failure> {
+fn root_tree(release: &Release) -> Result<FileTree> {
     let mut tree = FileTree::default();
     tree.program("usr/bin/agent", release.binary.bytes.clone());
     for library in release.binary.libraries()? {
@@ -104,13 +103,9 @@ fn relative(path: &Path) -> String {
     path.to_string_lossy().trim_start_matches('/').to_owned()
 }
 
-fn certificates() -> Result<Vec<u8>, Failure> {
-    let folder = fs::read_dir(CERTIFICATES).map_err(|error| {
-        Failure::work(format!("cannot read {CERTIFICATES}: {error}"))
-            .with_hint("install the package ca-certificates")
-    })?;
-    let mut paths: Vec<PathBuf> = folder.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    let texts: Result<Vec<Vec<u8>>, Failure> = paths.iter().map(|path| read(path)).collect();
+fn certificates() -> Result<Vec<u8>> {
+    let paths = sorted_files(Path::new(CERTIFICATES))
+        .map_err(|failure| failure.with_hint("install the package ca-certificates"))?;
+    let texts: Result<Vec<Vec<u8>>> = paths.iter().map(|path| read(path)).collect();
     Ok(texts?.concat())
 }

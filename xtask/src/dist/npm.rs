@@ -5,9 +5,9 @@ use serde_json::json;
 use super::Artifact;
 use super::file_tree::{FileTree, gzip};
 use super::release::{DESCRIPTION, LICENCE, LICENCES, Release};
-use crate::failure::Failure;
+use crate::failure::Result;
 
-pub(super) fn build(release: &Release) -> Result<Artifact, Failure> {
+pub(super) fn build(release: &Release) -> Result<Artifact> {
     let Release { version, platform, .. } = release;
     let manifest = json!({
         "name": "agent",

@@ -1,15 +1,14 @@
 //! What all artifacts are made of: the binary, its documents, and the facts of the commit.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cargo_metadata::Metadata;
 
 use super::binary::Binary;
-use super::{Options, read};
-use crate::failure::Failure;
+use super::{Options, read, sorted_files};
+use crate::failure::{Failure, OrFail, Result};
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -59,7 +58,7 @@ pub(super) struct Release {
 }
 
 impl Release {
-    pub(super) fn prepare(workspace: &Workspace, options: &Options) -> Result<Self, Failure> {
+    pub(super) fn prepare(workspace: &Workspace, options: &Options) -> Result<Self> {
         let root = workspace.root().to_owned();
         if !options.allow_dirty && !git(&root, &["status", "--porcelain"])?.is_empty() {
             return Err(Failure::work("the working tree has uncommitted changes")
@@ -75,13 +74,12 @@ impl Release {
             None => compile(workspace)?,
         };
         let binary = Binary::load(&path)?;
-        let generator = Generator { path: options.generator.clone().unwrap_or(path) };
+        let generator = Generator(options.generator.clone().unwrap_or(path));
         generator.check_version(&version)?;
         let time = ["log", "-1", "--date=format-local:%Y-%m-%dT%H:%M:%SZ", "--format=%ct %cd"];
         let time = git(&root, &time)?;
         let (epoch, timestamp) = time.split_once(' ').unwrap_or_default();
-        let epoch = epoch.parse();
-        let epoch = epoch.map_err(|_| Failure::work(format!("git printed the time `{time}`")))?;
+        let epoch = epoch.parse().or_fail(format!("git printed the time `{time}`"))?;
         Ok(Self {
             version,
             platform,
@@ -100,19 +98,19 @@ impl Release {
         format!("agent-{}-{}", self.version, self.platform.triple)
     }
 
-    pub(super) fn source(&self, path: &str) -> Result<Vec<u8>, Failure> {
+    pub(super) fn source(&self, path: &str) -> Result<Vec<u8>> {
         read(&self.root.join(path))
     }
 
     /// A template from `packaging` with its `@NAME@`s filled in.
-    pub(super) fn template(&self, path: &str, values: &[(&str, &str)]) -> Result<String, Failure> {
+    pub(super) fn template(&self, path: &str, values: &[(&str, &str)]) -> Result<String> {
         let text = String::from_utf8_lossy(&self.source(path)?).into_owned();
         Ok(values.iter().fold(text, |text, (name, value)| text.replace(name, value)))
     }
 }
 
 /// Debian, Python and semantic versions write pre-releases differently; none is made so far.
-fn version(workspace: &Workspace) -> Result<String, Failure> {
+fn version(workspace: &Workspace) -> Result<String> {
     let packages = workspace.metadata.workspace_packages();
     let package = packages.iter().find(|package| package.name == "agent");
     let version = package.map(|package| package.version.clone());
@@ -123,56 +121,53 @@ fn version(workspace: &Workspace) -> Result<String, Failure> {
     Err(Failure::work(format!("`dist` does not support the pre-release {version}")))
 }
 
-fn compile(workspace: &Workspace) -> Result<PathBuf, Failure> {
+fn compile(workspace: &Workspace) -> Result<PathBuf> {
     let arguments = ["build", "--profile", "dist", "--locked", "--bin", "agent"];
     process::run(workspace.cargo().args(arguments))?;
     Ok(workspace.target_directory().join("dist").join("agent"))
 }
 
-fn git(root: &Path, arguments: &[&str]) -> Result<String, Failure> {
+fn git(root: &Path, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new("git");
     let output = process::capture(command.current_dir(root).env("TZ", "UTC").args(arguments))?;
     Ok(output.trim_end().to_owned())
 }
 
 /// The program that prints its completions and man pages.
-struct Generator {
-    path: PathBuf,
-}
+struct Generator(PathBuf);
 
 impl Generator {
-    fn check_version(&self, version: &str) -> Result<(), Failure> {
+    fn check_version(&self, version: &str) -> Result {
         let printed = self.output(&["--version"])?;
         if printed.trim_end() == format!("agent {version}") {
             return Ok(());
         }
-        let path = self.path.display();
+        let path = self.0.display();
         Err(Failure::work(format!("{path} is `{}`, not {version}", printed.trim_end())))
     }
 
-    fn completions(&self) -> Result<Vec<Vec<u8>>, Failure> {
+    fn completions(&self) -> Result<Vec<Vec<u8>>> {
         let print = |shell| self.output(&["completions", shell]).map(String::into_bytes);
         SHELLS.iter().map(|(shell, ..)| print(shell)).collect()
     }
 
-    fn man_pages(&self) -> Result<Vec<(String, Vec<u8>)>, Failure> {
-        let failed = |error| Failure::work(format!("cannot collect the man pages: {error}"));
-        let folder = tempfile::tempdir().map_err(failed)?;
+    fn man_pages(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        let folder = tempfile::tempdir().or_fail("cannot collect the man pages")?;
         self.output(&["man", "--out", &folder.path().to_string_lossy()])?;
         let mut pages = Vec::new();
-        for entry in fs::read_dir(folder.path()).map_err(failed)?.flatten() {
-            pages.push((entry.file_name().to_string_lossy().into_owned(), read(&entry.path())?));
+        for path in sorted_files(folder.path())? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            pages.push((name, read(&path)?));
         }
-        pages.sort();
         if pages.iter().any(|(name, _)| name == "agent.1") {
             return Ok(pages);
         }
-        Err(Failure::work(format!("`{} man` wrote no agent.1", self.path.display())))
+        Err(Failure::work(format!("`{} man` wrote no agent.1", self.0.display())))
     }
 
     /// The output of the program, independent of the settings of the caller.
-    fn output(&self, arguments: &[&str]) -> Result<String, Failure> {
-        let mut command = Command::new(&self.path);
+    fn output(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = Command::new(&self.0);
         command.args(arguments).env("AGENT_HOME", env::temp_dir().join("agent-dist-home"));
         process::capture(&mut command)
     }

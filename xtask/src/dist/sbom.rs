@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use super::Artifact;
 use super::release::Release;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 
-pub(super) fn build(release: &Release) -> Result<Artifact, Failure> {
+pub(super) fn build(release: &Release) -> Result<Artifact> {
     let document = document(&release.metadata, "agent", &release.timestamp)?;
     let name = format!("{}.cdx.json", release.stem());
     Ok(Artifact { name, bytes: format!("{document:#}\n").into_bytes() })
 }
 
-fn document(metadata: &Metadata, root: &str, timestamp: &str) -> Result<Value, Failure> {
+fn document(metadata: &Metadata, root: &str, timestamp: &str) -> Result<Value> {
     let members = metadata.workspace_packages();
     let root = members.iter().find(|package| package.name == root);
     let root = root.ok_or_else(|| Failure::work("the workspace lacks the package of the SBOM"))?;

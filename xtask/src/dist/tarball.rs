@@ -3,9 +3,9 @@
 use super::Artifact;
 use super::file_tree::{FileTree, gzip};
 use super::release::{LICENCES, Release, SHELLS};
-use crate::failure::Failure;
+use crate::failure::Result;
 
-pub(super) fn build(release: &Release) -> Result<Artifact, Failure> {
+pub(super) fn build(release: &Release) -> Result<Artifact> {
     let stem = release.stem();
     let mut tree = FileTree::default();
     tree.program(format!("{stem}/agent"), release.binary.bytes.clone());

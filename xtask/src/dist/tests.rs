@@ -3,7 +3,7 @@
 use super::file_tree::{FileTree, gzip};
 use super::*;
 
-fn parse(line: &str) -> Result<Options, Failure> {
+fn parse(line: &str) -> Result<Options> {
     let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     Options::parse(&arguments)
 }

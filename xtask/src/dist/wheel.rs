@@ -11,9 +11,9 @@ use zip::{DateTime, ZipWriter};
 use super::Artifact;
 use super::file_tree::FileTree;
 use super::release::{DESCRIPTION, LICENCE, LICENCES, Release};
-use crate::failure::Failure;
+use crate::failure::{OrFail, Result};
 
-pub(super) fn build(release: &Release) -> Result<Artifact, Failure> {
+pub(super) fn build(release: &Release) -> Result<Artifact> {
     let version = &release.version;
     let (major, minor) = release.binary.glibc;
     let tag = format!("py3-none-manylinux_{major}_{minor}_{}", release.platform.machine);
@@ -43,16 +43,15 @@ pub(super) fn build(release: &Release) -> Result<Artifact, Failure> {
 }
 
 /// A ZIP archive. All times are 1980, the earliest of the format, as in wheels of other tools.
-pub(super) fn zip(tree: &FileTree) -> Result<Vec<u8>, Failure> {
-    let failed = |error: String| Failure::work(format!("cannot write the wheel: {error}"));
+pub(super) fn zip(tree: &FileTree) -> Result<Vec<u8>> {
+    let failed = "cannot write the wheel";
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     for (path, mode, bytes) in tree.files() {
         let options = SimpleFileOptions::default()
             .last_modified_time(DateTime::default())
             .unix_permissions(mode);
-        archive.start_file(path, options).map_err(|error| failed(error.to_string()))?;
-        archive.write_all(bytes).map_err(|error| failed(error.to_string()))?;
+        archive.start_file(path, options).or_fail(failed)?;
+        archive.write_all(bytes).or_fail(failed)?;
     }
-    let archive = archive.finish().map_err(|error| failed(error.to_string()))?;
-    Ok(archive.into_inner())
+    Ok(archive.finish().or_fail(failed)?.into_inner())
 }

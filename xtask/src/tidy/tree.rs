@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::failure::Failure;
+use crate::failure::{OrFail, Result};
 use crate::process;
 
 /// Files by path, relative to the root and with forward slashes.
@@ -25,14 +25,10 @@ pub(super) enum Content {
 }
 
 impl Tree {
-    pub(super) fn load(root: &Path) -> Result<Self, Failure> {
-        let listing = process::capture(Command::new("git").current_dir(root).args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ]))?;
+    pub(super) fn load(root: &Path) -> Result<Self> {
+        let line = "ls-files -z --cached --others --exclude-standard";
+        let mut git = Command::new("git");
+        let listing = process::capture(git.current_dir(root).args(line.split(' ')))?;
         let mut files = BTreeMap::new();
         for path in listing.split('\0').filter(|path| !path.is_empty()) {
             let on_disk = root.join(path);
@@ -40,8 +36,7 @@ impl Tree {
             if !on_disk.is_file() {
                 continue;
             }
-            let bytes = fs::read(&on_disk)
-                .map_err(|error| Failure::work(format!("cannot read {path}: {error}")))?;
+            let bytes = fs::read(&on_disk).or_fail(format!("cannot read {path}"))?;
             files.insert(path.to_owned(), File::from_bytes(&bytes));
         }
         Ok(Self { files })

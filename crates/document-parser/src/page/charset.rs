@@ -31,7 +31,6 @@ pub(super) fn decode(
     if text.contains('\0') { text.replace('\0', "") } else { text.into_owned() }
 }
 
-/// The `charset` of a media type.
 fn charset_of(content_type: &str) -> Option<&str> {
     let parameters = content_type.split(';').skip(1);
     let mut pairs = parameters.filter_map(|parameter| parameter.split_once('='));

@@ -74,7 +74,6 @@ fn base(dom: &Dom, url: &Url) -> Url {
     base.filter(|base| matches!(base.scheme(), "http" | "https")).unwrap_or_else(|| url.clone())
 }
 
-/// The content of a page, and its author.
 fn content(dom: Dom) -> (Dom, Option<String>) {
     let plain = dom.clone();
     boilerplate::remove(&body_of(&plain));
@@ -155,7 +154,6 @@ fn following(mut node: NodeRef<'_>) -> Option<NodeRef<'_>> {
     }
 }
 
-/// The body of a page, or its root.
 fn body_of(dom: &Dom) -> NodeRef<'_> {
     dom.body().unwrap_or_else(|| dom.root())
 }

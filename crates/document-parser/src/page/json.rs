@@ -1,6 +1,5 @@
 //! Pretty-prints JSON with the original order and numbers, which a parsed value would lose.
 
-/// The deepest indentation.
 const MAX_INDENT: usize = 64;
 
 /// Pretty-prints a text; `None` if it is not JSON.

@@ -11,9 +11,7 @@ use lopdf::{Document, LoadOptions, Object, ObjectId, Stream};
 
 use crate::rejection::Rejection;
 
-/// Decompressed bytes of one stream.
 pub(super) const MAX_STREAM_BYTES: usize = 32 * 1024 * 1024;
-/// Decompressed bytes of all streams.
 const MAX_TOTAL_BYTES: usize = 256 * 1024 * 1024;
 /// The most objects in object streams, and the most operands of contents that are parsed at once.
 pub(super) const MAX_OBJECTS: usize = 1_000_000;

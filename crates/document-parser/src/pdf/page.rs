@@ -31,7 +31,6 @@ pub(super) fn append(document: &Document, page: ObjectId, budget: &mut Budget, t
 struct TextWriter<'d, 't> {
     document: &'d Document,
     budget: &'t mut Budget,
-    /// Number of forms so far.
     forms: usize,
     /// Vertical position of the last line.
     line: Option<f32>,
@@ -144,7 +143,6 @@ impl<'d> TextWriter<'d, '_> {
         }
     }
 
-    /// Appends the text of a form.
     fn show_form(
         &mut self,
         operation: &Operation,

@@ -8,7 +8,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// The number of owners above which those without a job are removed.
 const MAX_IDLE_OWNERS: usize = 1024;
 
-/// A semaphore for each owner.
 #[derive(Debug)]
 pub(super) struct OwnerLimits {
     owners: Mutex<HashMap<Option<i64>, Arc<Semaphore>>>,

@@ -47,7 +47,6 @@ pub(super) struct Worker {
     input: ChildStdin,
     output: ChildStdout,
     pub(super) confinement: Confinement,
-    /// Number of jobs so far.
     pub(super) jobs: u32,
     runtime: Handle,
 }
@@ -94,7 +93,6 @@ impl Worker {
         pages.unwrap_or_default().saturating_mul(page)
     }
 
-    /// Sends a job and waits for its result.
     pub(super) async fn exchange(
         &mut self,
         job: &Job,

@@ -12,21 +12,17 @@ use sha2::{Digest, Sha256};
 
 use super::StdioEndpoint;
 
-/// Why an entry is suspicious.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspicion {
     /// The shell, by its plain name.
     pub shell: String,
-    /// What it would do.
     pub act: Act,
     /// The word that gives it away.
     pub sign: String,
 }
 
-/// What a suspicious shell would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// It talks to the network.
     Network,
     /// It writes where programs are started at login or where access is granted.
     Persistence,

@@ -11,7 +11,7 @@ use std::fmt;
 use serde_json::{Map, Value as Json};
 use settings::Node;
 
-use self::translate::{Source, translate};
+use self::translate::translate;
 
 /// The largest file that is read, in bytes. Some clients keep their whole history beside servers.
 pub const MAX_FOREIGN_BYTES: usize = 64 * 1024 * 1024;
@@ -21,7 +21,6 @@ pub const MAX_FOUND: usize = 1024;
 /// Keys of clients whose entries are not understood.
 const WRAPPERS: &[&str] = &["mcp"];
 
-/// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `claude_desktop_config.json`.
@@ -46,7 +45,6 @@ pub enum Kind {
     Pasted,
 }
 
-/// A server that was found.
 #[derive(Clone, PartialEq)]
 pub struct Found {
     /// The name it has there; empty if a pasted entry has none.
@@ -74,8 +72,6 @@ impl fmt::Debug for Found {
     }
 }
 
-/// Why a file of another client cannot be read.
-#[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForeignError {
     #[error("the text is larger than {MAX_FOREIGN_BYTES} bytes")]
@@ -97,45 +93,44 @@ pub enum ForeignError {
     TooMany,
 }
 
-/// Finds the servers in a file of another client.
 pub fn read(kind: Kind, text: &str) -> Result<Vec<Found>, ForeignError> {
     if text.len() > MAX_FOREIGN_BYTES {
         return Err(ForeignError::TooLarge);
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let found = match kind {
-        Kind::ClaudeDesktop => under("`mcpServers`", &lenient::parse(text)?, Source::Claude),
-        Kind::Cursor => under("`mcpServers`", &lenient::parse(text)?, Source::Cursor),
-        Kind::Windsurf => under("`mcpServers`", &lenient::parse(text)?, Source::Windsurf),
-        Kind::Zed => under("`context_servers`", &lenient::parse(text)?, Source::Zed),
-        Kind::Hermes => under("`mcp_servers`", &yaml(text)?, Source::Hermes),
-        Kind::Goose => under("`extensions`", &yaml(text)?, Source::Goose),
-        Kind::ClaudeCode => claude_code(&lenient::parse(text)?, Source::ClaudeCode),
-        Kind::VsCode => vs_code(&lenient::parse(text)?, Source::VsCode),
-        Kind::Codex => under("`mcp_servers`", &toml(text)?, Source::Codex),
+        Kind::ClaudeDesktop | Kind::Cursor | Kind::Windsurf => {
+            under("`mcpServers`", &lenient::parse(text)?, kind)
+        }
+        Kind::Zed => under("`context_servers`", &lenient::parse(text)?, kind),
+        Kind::Hermes => under("`mcp_servers`", &yaml(text)?, kind),
+        Kind::Goose => under("`extensions`", &yaml(text)?, kind),
+        Kind::ClaudeCode => claude_code(&lenient::parse(text)?, kind),
+        Kind::VsCode => vs_code(&lenient::parse(text)?, kind),
+        Kind::Codex => under("`mcp_servers`", &toml(text)?, kind),
         Kind::Pasted => pasted(text),
     }?;
     if found.len() > MAX_FOUND { Err(ForeignError::TooMany) } else { Ok(found) }
 }
 
 /// The servers under one key, which is given in backticks.
-fn under(expected: &'static str, root: &Json, source: Source) -> Result<Vec<Found>, ForeignError> {
+fn under(expected: &'static str, root: &Json, kind: Kind) -> Result<Vec<Found>, ForeignError> {
     let servers = object(root, expected.trim_matches('`'));
-    Ok(all(servers.ok_or(ForeignError::NoServers { expected })?, None, source))
+    Ok(all(servers.ok_or(ForeignError::NoServers { expected })?, None, kind))
 }
 
-fn claude_code(root: &Json, source: Source) -> Result<Vec<Found>, ForeignError> {
+fn claude_code(root: &Json, kind: Kind) -> Result<Vec<Found>, ForeignError> {
     let own = object(root, "mcpServers");
     let projects = object(root, "projects");
     if own.is_none() && projects.is_none() {
         return Err(ForeignError::NoServers { expected: "`mcpServers` or `projects`" });
     }
-    let mut found = own.map(|own| all(own, None, source)).unwrap_or_default();
+    let mut found = own.map(|own| all(own, None, kind)).unwrap_or_default();
     for (path, project) in projects.into_iter().flatten() {
         let Some(servers) = object(project, "mcpServers") else { continue };
         let off = project.get("disabledMcpServers").and_then(Json::as_array);
         let is_off = |name: &str| off.is_some_and(|off| off.iter().any(|item| item == name));
-        for mut server in all(servers, Some(path), source) {
+        for mut server in all(servers, Some(path), kind) {
             if is_off(&server.name)
                 && let Some(entry) = server.entry.as_object_mut()
             {
@@ -147,12 +142,12 @@ fn claude_code(root: &Json, source: Source) -> Result<Vec<Found>, ForeignError> 
     Ok(found)
 }
 
-fn vs_code(root: &Json, source: Source) -> Result<Vec<Found>, ForeignError> {
+fn vs_code(root: &Json, kind: Kind) -> Result<Vec<Found>, ForeignError> {
     let settings = root.get("mcp").filter(|mcp| object(mcp, "servers").is_some());
     let settings = settings.unwrap_or(root);
     let servers = object(settings, "servers");
     let servers = servers.ok_or(ForeignError::NoServers { expected: "`servers`" })?;
-    let mut found = all(servers, None, source);
+    let mut found = all(servers, None, kind);
     translate::name_inputs(&mut found, settings.get("inputs"));
     Ok(found)
 }
@@ -172,12 +167,12 @@ fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
         .filter(Json::is_object)
         .ok_or(ForeignError::NotUnderstood)?;
     for reader in [claude_code, vs_code] {
-        if let Ok(found) = reader(&root, Source::Pasted) {
+        if let Ok(found) = reader(&root, Kind::Pasted) {
             return Ok(found);
         }
     }
-    for (key, source) in [("`extensions`", Source::Goose), ("`context_servers`", Source::Zed)] {
-        if let Ok(found) = under(key, &root, source) {
+    for (key, kind) in [("`extensions`", Kind::Goose), ("`context_servers`", Kind::Zed)] {
+        if let Ok(found) = under(key, &root, kind) {
             return Ok(found);
         }
     }
@@ -187,12 +182,12 @@ fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
         let mut servers = servers.clone();
         let name = servers.remove("name");
         let name = name.as_ref().and_then(Json::as_str).unwrap_or_default();
-        return Ok(vec![translate(name, &servers, None, Source::Pasted)]);
+        return Ok(vec![translate(name, &servers, None, Kind::Pasted)]);
     }
     if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| object(&root, wrapper).is_some()) {
         return Err(ForeignError::UnknownWrapper { wrapper });
     }
-    let found = all(servers, None, Source::Pasted);
+    let found = all(servers, None, Kind::Pasted);
     if found.is_empty() {
         let expected =
             "`mcpServers`, `servers` or `mcp_servers`, and the text is not a server entry either";
@@ -213,10 +208,10 @@ fn is_entry(value: &Json) -> bool {
         .any(|key| value.get(key).is_some_and(Json::is_string))
 }
 
-fn all(servers: &Map<String, Json>, scope: Option<&String>, source: Source) -> Vec<Found> {
+fn all(servers: &Map<String, Json>, scope: Option<&String>, kind: Kind) -> Vec<Found> {
     servers
         .iter()
-        .filter_map(|(name, entry)| Some(translate(name, entry.as_object()?, scope, source)))
+        .filter_map(|(name, entry)| Some(translate(name, entry.as_object()?, scope, kind)))
         .collect()
 }
 

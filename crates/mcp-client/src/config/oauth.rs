@@ -8,8 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 use settings::{Field, Format, Problem, Reader, Seconds, Text, section};
 
-use super::address::{fault_of_address, fault_of_client_document};
-use crate::url::{LOOPBACK_HOSTS, is_secure};
+use crate::url::{LOOPBACK_HOSTS, fault_of_address, fault_of_client_document, is_secure};
 
 const AUTH_METHODS: &[&str] =
     &["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];

@@ -59,7 +59,6 @@ const FOREIGN_KEYS: &[(&str, &str)] = &[
     ("scopes", "use `scope`, with scopes separated by spaces"),
 ];
 
-/// What a configuration says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parsed {
     /// The servers in the order of the file, also those that are not enabled. A server with an
@@ -73,7 +72,6 @@ pub struct Parsed {
     pub problems: Vec<Problem>,
 }
 
-/// A server, its position, and its secrets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configured {
     /// What was configured, with every default filled in.
@@ -148,12 +146,10 @@ static ENTRY: LazyLock<Schema> = LazyLock::new(|| {
 });
 static ALL: LazyLock<Schema> = LazyLock::new(Schema::of::<ForAll>);
 
-/// The schema of an entry of `mcp_servers`.
 pub fn schema() -> &'static Schema {
     &ENTRY
 }
 
-/// The schema of `mcp`.
 pub fn schema_for_all() -> &'static Schema {
     &ALL
 }
@@ -235,10 +231,7 @@ pub fn parse_entry(
     let key = Key::from(name);
     let (configured, problems) = read_server(&key, &node, scope);
     let problems = in_order(problems);
-    match configured {
-        Some(configured) => Ok((configured, problems)),
-        None => Err(problems),
-    }
+    if let Some(configured) = configured { Ok((configured, problems)) } else { Err(problems) }
 }
 
 /// Whether a name can be used for a new server: 1 to 64 letters, digits, dots, underscores and

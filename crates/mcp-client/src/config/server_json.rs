@@ -15,17 +15,13 @@ const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
 /// The types of packages that can be started.
 const PACKAGES: [&str; 3] = ["npm", "pypi", "oci"];
 
-/// A server as a registry lists it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ListedServer {
-    /// What its publisher says.
     pub server: ServerJson,
     #[serde(rename = "_meta", default)]
     meta: Json,
 }
 
-/// What a publisher says about a server.
-#[expect(missing_docs, reason = "the fields are those of the format")]
 #[derive(Debug, Clone, Deserialize)]
 pub struct ServerJson {
     pub name: String,
@@ -104,8 +100,6 @@ struct Input {
     variables: BTreeMap<String, Input>,
 }
 
-/// Why a server of a registry is refused.
-#[expect(missing_docs, reason = "the messages say it")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerJsonError {
     #[error("it was deleted from the registry")]
@@ -124,17 +118,13 @@ pub enum ServerJsonError {
     Unsupported { kinds: String },
 }
 
-/// Which form of a server is wanted, if it has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preference {
-    /// A package that runs here.
     Package,
-    /// An address.
     Remote,
 }
 
 /// What a person has to say before a server can be configured.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// The variable, header or argument.
@@ -147,6 +137,10 @@ pub struct Question {
     pub is_required: bool,
 }
 
+type Result<T, E = ServerJsonError> = std::result::Result<T, E>;
+/// A text with places for answers.
+type Pieces = Vec<Piece>;
+
 /// An entry with places for answers.
 #[derive(Debug, Clone, Default)]
 pub struct EntryTemplate {
@@ -155,10 +149,10 @@ pub struct EntryTemplate {
     /// What a person should know before it is added.
     pub notes: Vec<String>,
     fixed: Map<String, Json>,
-    arguments: Vec<Vec<Vec<Piece>>>,
-    env: Vec<(String, Vec<Piece>)>,
-    headers: Vec<(String, Vec<Piece>)>,
-    url: Option<Vec<Piece>>,
+    arguments: Vec<Vec<Pieces>>,
+    env: Vec<(String, Pieces)>,
+    headers: Vec<(String, Pieces)>,
+    url: Option<Pieces>,
 }
 
 #[derive(Debug, Clone)]
@@ -172,17 +166,14 @@ impl ListedServer {
         self.meta[OFFICIAL]["status"].as_str().unwrap_or("active")
     }
 
-    /// Whether its publisher deleted it.
     pub fn is_deleted(&self) -> bool {
         self.status() == "deleted"
     }
 
-    /// Whether its publisher advises against it.
     pub fn is_deprecated(&self) -> bool {
         self.status() == "deprecated"
     }
 
-    /// The types of its packages and remotes.
     pub fn kinds(&self) -> Vec<&str> {
         let packages = self.server.packages.iter().map(|package| &*package.registry_type);
         packages.chain(self.server.remotes.iter().map(|remote| &*remote.kind)).collect()
@@ -194,7 +185,7 @@ impl ListedServer {
         name: &str,
         version: Option<&str>,
         preference: Preference,
-    ) -> Result<EntryTemplate, ServerJsonError> {
+    ) -> Result<EntryTemplate> {
         let ServerJson { name: returned, version: has, packages, remotes, .. } = &self.server;
         if returned != name || version.is_some_and(|wanted| wanted != has) {
             let (name, version) = (returned.clone(), has.clone());
@@ -221,7 +212,7 @@ impl ListedServer {
 }
 
 impl EntryTemplate {
-    fn of_package(package: &Package) -> Result<Self, ServerJsonError> {
+    fn of_package(package: &Package) -> Result<Self> {
         let Package { registry_type, identifier, version, .. } = package;
         let identifier = self::identifier(registry_type, identifier)?;
         // Without a version, tomorrow another program would start. A reference of an image has one.
@@ -240,11 +231,7 @@ impl EntryTemplate {
                  that it is configured with"
             ));
         }
-        for variable in &package.environment_variables {
-            let pieces = template.value(&variable.name, &variable.input)?;
-            let name = plain("variable", &variable.name)?.to_owned();
-            template.env.extend(pieces.map(|pieces| (name, pieces)));
-        }
+        template.env = template.named("variable", &package.environment_variables)?;
         let joined = |sign: &str| match version {
             Some(version) => format!("{identifier}{sign}{version}"),
             None => identifier.to_owned(),
@@ -268,7 +255,7 @@ impl EntryTemplate {
         template.checked()
     }
 
-    fn of_remote(remote: &Remote) -> Result<Self, ServerJsonError> {
+    fn of_remote(remote: &Remote) -> Result<Self> {
         let Remote { kind, url, headers, variables } = remote;
         let host = url.strip_prefix("https://").unwrap_or_default();
         let host = host.split(['/', '?', '#']).next().unwrap_or_default();
@@ -281,15 +268,11 @@ impl EntryTemplate {
             template.fixed.insert("transport".to_owned(), "sse".into());
         }
         template.url = Some(template.pieces(plain("address", url)?, variables, true)?);
-        for header in headers {
-            let pieces = template.value(&header.name, &header.input)?;
-            let name = plain("header", &header.name)?.to_owned();
-            template.headers.extend(pieces.map(|pieces| (name, pieces)));
-        }
+        template.headers = template.named("header", headers)?;
         template.checked()
     }
 
-    fn checked(self) -> Result<Self, ServerJsonError> {
+    fn checked(self) -> Result<Self> {
         let count = self.arguments.len() + self.env.len() + self.headers.len();
         if count > MAX_INPUTS || self.questions.len() > MAX_INPUTS {
             return Err(ServerJsonError::TooMany);
@@ -301,7 +284,7 @@ impl EntryTemplate {
         self.arguments.extend(texts.into_iter().map(|text| vec![vec![Piece::Text(text)]]));
     }
 
-    fn add_arguments(&mut self, arguments: &[Argument]) -> Result<(), ServerJsonError> {
+    fn add_arguments(&mut self, arguments: &[Argument]) -> Result<()> {
         for Argument { name, value_hint, input } in arguments {
             let label = name.as_deref().or(value_hint.as_deref()).unwrap_or("argument");
             let Some(value) = self.value(label, input)? else { continue };
@@ -315,9 +298,19 @@ impl EntryTemplate {
         Ok(())
     }
 
+    fn named(&mut self, what: &'static str, inputs: &[Named]) -> Result<Vec<(String, Pieces)>> {
+        let mut named = Vec::new();
+        for Named { name, input } in inputs {
+            let pieces = self.value(name, input)?;
+            let name = plain(what, name)?.to_owned();
+            named.extend(pieces.map(|pieces| (name, pieces)));
+        }
+        Ok(named)
+    }
+
     /// The value of an input: fixed by the publisher, or asked for. An optional one without a
     /// default is left out.
-    fn value(&mut self, name: &str, input: &Input) -> Result<Option<Vec<Piece>>, ServerJsonError> {
+    fn value(&mut self, name: &str, input: &Input) -> Result<Option<Pieces>> {
         if let Some(value) = &input.value {
             return self.pieces(value, &input.variables, input.is_required).map(Some);
         }
@@ -333,7 +326,7 @@ impl EntryTemplate {
         text: &str,
         variables: &BTreeMap<String, Input>,
         is_required: bool,
-    ) -> Result<Vec<Piece>, ServerJsonError> {
+    ) -> Result<Pieces> {
         let (mut pieces, mut rest) = (Vec::new(), literal(text)?);
         while let Some((before, name, after)) = next_variable(rest) {
             let Some(input) = variables.get(name) else {
@@ -352,12 +345,7 @@ impl EntryTemplate {
         Ok(pieces)
     }
 
-    fn ask(
-        &mut self,
-        name: &str,
-        input: &Input,
-        is_required: bool,
-    ) -> Result<Piece, ServerJsonError> {
+    fn ask(&mut self, name: &str, input: &Input, is_required: bool) -> Result<Piece> {
         let default = input.default.as_deref().map(literal).transpose()?.map(str::to_owned);
         let choices = input.choices.clone().unwrap_or_default();
         for choice in &choices {
@@ -376,7 +364,7 @@ impl EntryTemplate {
 
     /// The entry with these answers. What lacks one is left out.
     pub fn entry(&self, answers: &[Option<String>]) -> Json {
-        let text = |pieces: &Vec<Piece>| -> Option<String> {
+        let text = |pieces: &Pieces| -> Option<String> {
             let piece = |piece: &Piece| match piece {
                 Piece::Text(text) => Some(text.clone()),
                 Piece::Answer(at) => answers.get(*at).cloned().flatten(),
@@ -416,7 +404,7 @@ fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// The name of a package: runners accept addresses, folders and options in its place.
-fn identifier<'t>(kind: &str, text: &'t str) -> Result<&'t str, ServerJsonError> {
+fn identifier<'t>(kind: &str, text: &'t str) -> Result<&'t str> {
     match (kind, text.strip_prefix('@').and_then(|rest| rest.split_once('/'))) {
         ("npm", Some((scope, name))) => {
             word("identifier", scope, "._-")?;
@@ -429,7 +417,7 @@ fn identifier<'t>(kind: &str, text: &'t str) -> Result<&'t str, ServerJsonError>
 }
 
 /// A text of letters, digits and these signs that begins with a letter or digit.
-fn word<'t>(what: &'static str, text: &'t str, signs: &str) -> Result<&'t str, ServerJsonError> {
+fn word<'t>(what: &'static str, text: &'t str, signs: &str) -> Result<&'t str> {
     let is_good = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
     if text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_good) {
         return Ok(text);
@@ -438,7 +426,7 @@ fn word<'t>(what: &'static str, text: &'t str, signs: &str) -> Result<&'t str, S
 }
 
 /// A text that is one word and no option.
-fn plain<'t>(what: &'static str, text: &'t str) -> Result<&'t str, ServerJsonError> {
+fn plain<'t>(what: &'static str, text: &'t str) -> Result<&'t str> {
     let is_odd = |c: char| c.is_whitespace() || c.is_control();
     if text.is_empty() || text.starts_with('-') || text.contains(is_odd) {
         return Err(ServerJsonError::Invalid { what, text: text.to_owned() });
@@ -447,7 +435,7 @@ fn plain<'t>(what: &'static str, text: &'t str) -> Result<&'t str, ServerJsonErr
 }
 
 /// A text without references, which would send the values of this person's variables.
-fn literal(text: &str) -> Result<&str, ServerJsonError> {
+fn literal(text: &str) -> Result<&str> {
     if text.contains("${") {
         return Err(ServerJsonError::Reference { text: text.to_owned() });
     }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::ErrorKind;
 use crate::oauth::redirect;
 
-/// An error of signing in. Peer texts are bounded.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum Error {
     #[error("{url} does not describe how to sign in: {reason}")]
     Discovery { url: String, reason: String },
@@ -87,8 +87,6 @@ pub enum Error {
     NoFolder,
 }
 
-/// The likely cause when the browser does not return.
-#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LikelyCause {
     Unknown,
@@ -99,19 +97,13 @@ pub enum LikelyCause {
 }
 
 /// Token endpoint codes after which only a new sign-in helps.
+#[rustfmt::skip] // a table of words
 const ENDS_SIGN_IN: &[&str] = &[
-    "invalid_grant",
-    "invalid_client",
-    "unauthorized_client",
-    "access_denied",
-    "invalid_scope",
-    "consent_required",
-    "interaction_required",
-    "login_required",
+    "invalid_grant", "invalid_client", "unauthorized_client", "access_denied", "invalid_scope",
+    "consent_required", "interaction_required", "login_required",
 ];
 
 impl Error {
-    /// What a caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::WrongResource { .. }

@@ -6,23 +6,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, Method};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, Method};
 use tokio::time::Instant;
 
 use super::credentials::{ClientKind, Credentials};
-use super::identification::LoginFrontend;
-use super::login::{DeviceCodeDisplay, SignInRequest};
+use super::login::{LoginOptions, SignInRequest};
 use super::oauth_http::{FormTarget, REQUEST_TIMEOUT};
+use super::token_store::StoredTokens;
 use crate::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry};
 use crate::host::{Browser, Host};
 use crate::message::{self, RequestMeta};
 use crate::protocol::initialize_params;
-use crate::transport::http_client::HttpClient;
+use crate::transport::http_client::{EVENTS, HttpClient, JSON, JSON_OR_EVENTS, challenges};
 
 const REVOKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The sign-in of one server.
 #[derive(Debug)]
 pub struct Account {
     entry: Arc<ServerEntry>,
@@ -30,18 +29,6 @@ pub struct Account {
     credentials: Arc<Credentials>,
 }
 
-#[expect(missing_docs, reason = "the names of the other fields say it")]
-#[derive(Debug, Clone, Copy, Default)]
-pub struct LoginOptions<'a> {
-    pub driver: LoginFrontend,
-    /// Overrides the scopes of the entry and of the server.
-    pub scope: Option<&'a str>,
-    /// Shows a device code; without it the login uses the browser.
-    pub device: Option<&'a dyn DeviceCodeDisplay>,
-}
-
-/// What is stored of a sign-in.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInStatus {
     pub file: PathBuf,
@@ -55,7 +42,6 @@ pub struct SignInStatus {
 }
 
 /// A grant without its secrets. Times are Unix seconds.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     pub issuer: String,
@@ -90,7 +76,6 @@ impl Account {
         let store = &self.credentials.store;
         let anew = store.has_refused_document();
         store.clear_refused_document()?;
-        let LoginOptions { driver, scope, device } = options;
         let since = Instant::now();
         let done = async {
             let challenge = self.challenge().await?;
@@ -98,8 +83,8 @@ impl Account {
             if self.credentials.is_unattended() {
                 return self.credentials.obtain_anew(challenge).await;
             }
-            let wanted = SignInRequest { since, driver, scope, anew, device };
-            self.credentials.sign_in(browser, challenge, wanted).await
+            let request = SignInRequest { since, anew, options };
+            self.credentials.sign_in(browser, challenge, request).await
         };
         done.await.map_err(|error| error.redacted(&self.host.redactor))
     }
@@ -110,11 +95,7 @@ impl Account {
         let tokens = store.tokens().ok().flatten();
         let revoked = match &tokens {
             Some(tokens) => {
-                let both = [
-                    ("refresh_token", tokens.refresh_token.as_deref()),
-                    ("access_token", Some(tokens.access_token.as_str())),
-                ];
-                let revoked = self.credentials.revoke(tokens, &both);
+                let revoked = self.credentials.revoke(tokens);
                 tokio::time::timeout(REVOKE_TIMEOUT, revoked).await.unwrap_or(false)
             }
             None => false,
@@ -130,12 +111,10 @@ impl Account {
         self.credentials.store.stem()
     }
 
-    /// Whether anything is stored.
     pub fn has_files(&self) -> bool {
         self.credentials.store.has_files()
     }
 
-    /// What is stored.
     pub fn status(&self) -> SignInStatus {
         let store = &self.credentials.store;
         let (tokens, unreadable) = match store.tokens() {
@@ -167,34 +146,29 @@ impl Account {
         let asked = self.ask_without_token(endpoint);
         let within = REQUEST_TIMEOUT.min(self.entry.connect_timeout);
         let Ok(answer) = tokio::time::timeout(within, asked).await else { return Ok(None) };
-        let headers = answer?;
-        let values = headers.get_all(WWW_AUTHENTICATE).iter();
-        let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
-        Ok((!texts.is_empty()).then(|| texts.join(", ")))
+        Ok(challenges(&answer?))
     }
 
     async fn ask_without_token(&self, endpoint: &HttpEndpoint) -> Result<HeaderMap, crate::Error> {
         let mut plain = endpoint.clone();
         plain.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
         let client = HttpClient::new(&plain, &self.host)?;
-        let mut headers = HeaderMap::new();
-        let (method, accept, body) = match endpoint.transport {
-            HttpTransport::Sse => (Method::GET, "text/event-stream", Bytes::new()),
+        let (method, headers, body) = match endpoint.transport {
+            HttpTransport::Sse => {
+                (Method::GET, HeaderMap::from_iter([(ACCEPT, EVENTS)]), Bytes::new())
+            }
             HttpTransport::Streamable => {
-                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 let params = initialize_params(&self.entry, &self.host);
                 let body = message::request(0, "initialize", &params, RequestMeta::default());
-                (Method::POST, "application/json, text/event-stream", body)
+                let headers = [(ACCEPT, JSON_OR_EVENTS), (CONTENT_TYPE, JSON)];
+                (Method::POST, HeaderMap::from_iter(headers), body)
             }
         };
-        headers.insert(ACCEPT, HeaderValue::from_static(accept));
         let response = client.follow(&method, client.url(), &headers, body).await?;
         Ok(response.headers().clone())
     }
 }
 
-/// The result of a logout.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogoutReport {
     pub had_tokens: bool,
@@ -204,11 +178,7 @@ pub struct LogoutReport {
 impl Credentials {
     /// Revokes tokens (RFC 7009). Whether the refresh token, or else the access token, was
     /// accepted.
-    async fn revoke(
-        &self,
-        tokens: &super::token_store::StoredTokens,
-        both: &[(&str, Option<&str>)],
-    ) -> bool {
+    async fn revoke(&self, tokens: &StoredTokens) -> bool {
         // The issuer of the tokens revokes them, even if the server has moved since.
         let Some(found) = self.store.metadata() else { return false };
         let Some(endpoint) = found.server.revocation_endpoint.clone() else { return false };
@@ -216,11 +186,11 @@ impl Credentials {
             return false;
         }
         let Ok(client) = self.client_of(tokens, &found.server) else { return false };
+        let refresh_token = tokens.refresh_token.iter().map(|token| ("refresh_token", token));
         let mut accepted = Vec::new();
-        for (kind, token) in both {
-            let Some(token) = token else { continue };
+        for (kind, token) in refresh_token.chain([("access_token", &tokens.access_token)]) {
             let mut form: Vec<(&str, Cow<'_, str>)> =
-                vec![("token", (*token).into()), ("token_type_hint", (*kind).into())];
+                vec![("token", token.into()), ("token_type_hint", kind.into())];
             let Ok(headers) = client.prove(&mut form, &found.server.issuer) else { return false };
             let sent = self.http.post_form(FormTarget::Other, &endpoint, headers, &form).await;
             accepted.push(sent.is_ok_and(|reply| reply.is_success()));

@@ -19,7 +19,6 @@ use crate::error::oauth::Error;
 
 const LIFETIME_SECONDS: u64 = 60;
 
-/// A private key that signs client assertions.
 pub struct SigningKey {
     pair: SigningKeyPair,
 }
@@ -59,7 +58,7 @@ impl SigningKey {
     }
 
     pub(crate) fn client_assertion(&self, client: &str, audience: &str) -> Result<String, Error> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        let now = unix_seconds();
         let cannot = || Error::Assertion { reason: "cannot sign with the client's key".to_owned() };
         let claims = json!({
             "iss": client,
@@ -79,23 +78,36 @@ impl SigningKey {
             SigningKeyPair::Ed25519(_) => "EdDSA",
             SigningKeyPair::Rsa(_) => "RS256",
         };
-        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed =
-            format!("{}.{}", part(&json!({ "typ": "JWT", "alg": algorithm })), part(claims));
-        let (random, bytes) = (SystemRandom::new(), signed.as_bytes());
-        let signature = match &self.pair {
-            SigningKeyPair::P256(pair) | SigningKeyPair::P384(pair) => {
-                pair.sign(&random, bytes).ok()?.as_ref().to_vec()
-            }
-            SigningKeyPair::Ed25519(pair) => pair.sign(bytes).as_ref().to_vec(),
-            SigningKeyPair::Rsa(pair) => {
-                let mut signature = vec![0; pair.public().modulus_len()];
-                pair.sign(&RSA_PKCS1_SHA256, &random, bytes, &mut signature).ok()?;
-                signature
-            }
-        };
-        Some(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+        let random = SystemRandom::new();
+        json_web_token(&json!({ "typ": "JWT", "alg": algorithm }), claims, |bytes| {
+            Some(match &self.pair {
+                SigningKeyPair::P256(pair) | SigningKeyPair::P384(pair) => {
+                    pair.sign(&random, bytes).ok()?.as_ref().to_vec()
+                }
+                SigningKeyPair::Ed25519(pair) => pair.sign(bytes).as_ref().to_vec(),
+                SigningKeyPair::Rsa(pair) => {
+                    let mut signature = vec![0; pair.public().modulus_len()];
+                    pair.sign(&RSA_PKCS1_SHA256, &random, bytes, &mut signature).ok()?;
+                    signature
+                }
+            })
+        })
     }
+}
+
+pub(super) fn json_web_token(
+    header: &Value,
+    claims: &Value,
+    sign: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
+) -> Option<String> {
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let signed = format!("{}.{}", part(header), part(claims));
+    let signature = sign(signed.as_bytes())?;
+    Some(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+}
+
+pub(super) fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }
 
 impl fmt::Debug for SigningKey {

@@ -38,8 +38,9 @@ use super::redirect::{
 };
 use crate::url::LOOPBACK_HOSTS;
 
-/// The default path of the redirect.
 pub const CALLBACK_PATH: &str = "/callback";
+/// The ports that a client document names, in the order of preference.
+pub const PINNED_PORTS: [u16; 5] = [27890, 27891, 27892, 27893, 27894];
 /// The most connections; a further one replaces the oldest that is not accepted yet.
 pub const MAX_CONNECTIONS: usize = 32;
 /// How long a connection may take to send its request.
@@ -54,7 +55,6 @@ const MAX_REMEMBERED: usize = 8;
 const MAX_PAIRS_TRIED: usize = 16;
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// A bound loopback port that waits for redirects.
 pub struct CallbackListener {
     sockets: Arc<[TcpListener]>,
     port: u16,
@@ -95,7 +95,7 @@ impl CallbackListener {
         Ok(Self {
             sockets: sockets.into(),
             port,
-            door: CallbackTarget { path: CALLBACK_PATH.to_owned(), hosts: AllowedHosts::Loopback },
+            door: CallbackTarget { path: CALLBACK_PATH.to_owned(), any_host: false },
             used: Arc::default(),
             sender,
             knocks: Turn::new(knocks),
@@ -103,7 +103,6 @@ impl CallbackListener {
         })
     }
 
-    /// The bound port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -113,7 +112,7 @@ impl CallbackListener {
     pub fn at_path(mut self, path: &str) -> Self {
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let path = path.trim_start_matches('/');
-        self.door = CallbackTarget { path: format!("/{path}"), hosts: AllowedHosts::Any };
+        self.door = CallbackTarget { path: format!("/{path}"), any_host: true };
         self
     }
 
@@ -163,7 +162,6 @@ impl fmt::Debug for CallbackListener {
 
 /// The expected redirect. The browser waits for its page until the login has ended; dropping the
 /// value answers that the login was not finished.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 pub struct Callback {
     pub outcome: Result<AuthorizationCode, RedirectError>,
     reply: Option<oneshot::Sender<Page>>,
@@ -189,7 +187,6 @@ impl fmt::Debug for Callback {
 
 /// The outcome of a login, for the page in the browser. A failure may quote a peer; to continue, the
 /// browser is redirected to another http or https URL.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginOutcome {
     SignedIn { server: String },
@@ -200,15 +197,9 @@ pub enum LoginOutcome {
 #[derive(Debug, Clone)]
 struct CallbackTarget {
     path: String,
-    hosts: AllowedHosts,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AllowedHosts {
-    /// Loopback names with our port: protects against DNS rebinding.
-    Loopback,
-    /// A proxy forwards under its host name.
-    Any,
+    /// A proxy forwards under its host name. Otherwise only loopback names with our port are
+    /// accepted, which protects against DNS rebinding.
+    any_host: bool,
 }
 
 struct PendingCallback {
@@ -227,6 +218,16 @@ struct CallbackServer {
 
 async fn socket(address: impl Into<IpAddr>, port: u16) -> io::Result<TcpListener> {
     TcpListener::bind((address.into(), port)).await
+}
+
+/// Binds the first free one of [`PINNED_PORTS`]; `None` if all are taken.
+pub async fn bind_pinned() -> Option<CallbackListener> {
+    for port in PINNED_PORTS {
+        if let Ok(listener) = CallbackListener::bind(port).await {
+            return Some(listener);
+        }
+    }
+    None
 }
 
 /// Dropping it closes the connection, unless its redirect was accepted: that one stays until its
@@ -315,7 +316,7 @@ async fn respond(
 impl CallbackServer {
     fn admits(&self, request: &Request<Incoming>) -> bool {
         let is_ours = request.method() == Method::GET && request.uri().path() == self.door.path;
-        is_ours && (self.door.hosts == AllowedHosts::Any || self.is_named(request))
+        is_ours && (self.door.any_host || self.is_named(request))
     }
 
     /// Whether every host name in the request is a loopback name with our port.

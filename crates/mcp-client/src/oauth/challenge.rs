@@ -8,7 +8,6 @@ pub const MAX_CHALLENGES: usize = 16;
 /// The most parameters of one challenge; further ones are ignored.
 pub const MAX_PARAMS: usize = 32;
 
-/// One challenge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
     scheme: String,

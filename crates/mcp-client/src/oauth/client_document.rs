@@ -7,20 +7,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderName, Method, Uri};
 use serde_json::{Value, json};
 
-use super::callback::CALLBACK_PATH;
+use super::callback::{CALLBACK_PATH, PINNED_PORTS};
 use super::redirect::visible_excerpt;
-use super::redirect_ports::PINNED_PORTS;
 use crate::config::{HttpEndpoint, fault_of_client_document};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::transport::http_client::{HttpClient, read_body};
+use crate::transport::http_client::{HttpClient, JSON, read_body};
 
-/// The largest document.
 pub const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
-/// The timeout of a fetch.
 pub const MAX_FETCH_WAIT: Duration = Duration::from_secs(10);
 const MAX_QUOTED_CHARS: usize = 200;
 
@@ -57,8 +54,6 @@ pub fn redirect_uris() -> [String; 10] {
     })
 }
 
-/// The parts of a response that the rules concern.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, Copy)]
 pub struct ResponseView<'a> {
     pub status: u16,
@@ -67,9 +62,7 @@ pub struct ResponseView<'a> {
     pub body: &'a [u8],
 }
 
-/// How a document violates a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum RuleViolation {
     #[error("invalid URL: {0}")]
     Address(&'static str),
@@ -88,7 +81,6 @@ pub enum RuleViolation {
 }
 
 impl RuleViolation {
-    /// The number of the rule, 1 to 4.
     pub fn rule(&self) -> u8 {
         match self {
             Self::Address(_) => 1,
@@ -152,7 +144,6 @@ pub fn check(url: &str, fetched: &ResponseView<'_>) -> Vec<RuleViolation> {
     broken
 }
 
-/// The response to a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedDocument {
     status: u16,
@@ -175,11 +166,7 @@ impl FetchedDocument {
 
 /// Fetches a document as an authorization server would: without credentials or redirects, but
 /// through the proxy and with the certificate authorities of the server `endpoint`.
-pub async fn fetch(
-    endpoint: &HttpEndpoint,
-    host: &Host,
-    url: &str,
-) -> Result<FetchedDocument, Error> {
+pub async fn fetch(endpoint: &HttpEndpoint, host: &Host, url: &str) -> Result<FetchedDocument> {
     let anonymous = HttpEndpoint { verify: endpoint.verify.clone(), ..HttpEndpoint::new(url) };
     let client = HttpClient::new(&anonymous, host)?;
     let timeout = || Error::ConnectTimeout {
@@ -193,9 +180,8 @@ pub async fn fetch(
         .unwrap_or_else(|_| Err(timeout()))
 }
 
-async fn get(client: &HttpClient, url: &Uri) -> Result<FetchedDocument, Error> {
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+async fn get(client: &HttpClient, url: &Uri) -> Result<FetchedDocument> {
+    let headers = HeaderMap::from_iter([(ACCEPT, JSON)]);
     let response = client.send_once(&Method::GET, url, &headers, Bytes::new()).await?;
     let text = |name: HeaderName| {
         let value = response.headers().get(name)?;

@@ -9,16 +9,15 @@ mod renewal;
 mod unattended;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use http::HeaderMap;
-use http::header::WWW_AUTHENTICATE;
 use tokio::time::Instant;
 
 pub(crate) use self::access_token::AccessToken;
 use self::renewal::RenewalError;
-use super::assertion::SigningKey;
-use super::challenge::{self, Challenge};
+use super::assertion::{SigningKey, unix_seconds};
+use super::challenge;
 use super::discovery::Discovery;
 use super::dpop::{DpopKey, ProofAudience};
 use super::metadata::{ServerMetadata, covers};
@@ -29,8 +28,9 @@ use super::token_store::{FileStamp, StoredTokens, TokenStore, UnreadableFile};
 use crate::config::{
     Auth, Flow, HttpEndpoint, OauthOptions, ServerEntry, Text, fault_of_client_document,
 };
-use crate::error::oauth::Error;
+use crate::error::oauth::{Error, Result};
 use crate::host::{ClientEvent, Host};
+use crate::transport::http_client::challenges;
 
 /// How often the token file is checked for changes of other processes.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(500);
@@ -57,8 +57,6 @@ pub(super) struct CredentialState {
     pub(super) declined_at: Option<Instant>,
 }
 
-/// How an authorization server knows us.
-#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientKind {
     Configured(String),
@@ -129,7 +127,7 @@ impl Credentials {
         used: Option<&Arc<AccessToken>>,
         refusal: &HeaderMap,
     ) -> Result<Option<Arc<AccessToken>>, crate::Error> {
-        let challenges = challenges(refusal);
+        let challenges = challenge::parse(&challenges(refusal).unwrap_or_default());
         if let (Some(held), Some(nonce)) = (used, refusal.get("dpop-nonce")) {
             let is_demanded = challenges
                 .iter()
@@ -209,10 +207,7 @@ impl Credentials {
     }
 
     /// The configured client. It belongs to the issuer that it was first used with.
-    pub(crate) fn configured_client(
-        &self,
-        server: &ServerMetadata,
-    ) -> Result<Option<OAuthClient>, Error> {
+    pub(crate) fn configured_client(&self, server: &ServerMetadata) -> Result<Option<OAuthClient>> {
         let Some(id) = self.options.client_id.as_ref().map(|id| id.value().trim().to_owned())
         else {
             return Ok(None);
@@ -293,7 +288,7 @@ impl Credentials {
         !is_registered && fault_of_client_document(id).is_none()
     }
 
-    pub(crate) fn document_refused(&self, document: &str) -> Result<(), Error> {
+    pub(crate) fn document_refused(&self, document: &str) -> Result<()> {
         self.warn(&format!(
             "the authorization server rejected the client document {document}; registering a \
              client instead"
@@ -306,7 +301,7 @@ impl Credentials {
         found: &Discovery,
         asked: GrantContext<'_>,
     ) -> StoredTokens {
-        let now = now();
+        let now = unix_seconds();
         StoredTokens {
             access_token: granted.access_token,
             token_type: if granted.bound { "DPoP".to_owned() } else { "Bearer".to_owned() },
@@ -424,23 +419,13 @@ impl Credentials {
     }
 }
 
-fn signing_key(path: &Text) -> Result<SigningKey, Error> {
+fn signing_key(path: &Text) -> Result<SigningKey> {
     let bad = |reason: String| Error::Assertion {
         reason: format!("`private_key` {} {reason}", path.shown()),
     };
     let pem = std::fs::read(path.value());
     let pem = pem.map_err(|error| bad(format!("cannot be read: {error}")))?;
     SigningKey::read(&pem).map_err(|reason| bad(format!("is not usable: {reason}")))
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
-}
-
-fn challenges(refusal: &HeaderMap) -> Vec<Challenge> {
-    let values = refusal.get_all(WWW_AUTHENTICATE).iter();
-    let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
-    challenge::parse(&texts.join(", "))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::metadata::{
 };
 use super::oauth_http::{HttpReply, MetadataOwner, OAuthHttp, one_line_excerpt, secure_address};
 use super::scope::OfferedScopes;
-use crate::error::oauth::Error;
+use crate::error::oauth::{Error, Result};
 use crate::protocol::LEGACY_VERSIONS;
 use crate::url::{enters_private_network, origin};
 
@@ -34,10 +34,7 @@ pub(crate) struct DiscoveryHints<'a> {
 }
 
 /// Tries all locations of both standards, in their order.
-pub(crate) async fn discover(
-    http: &OAuthHttp,
-    hints: DiscoveryHints<'_>,
-) -> Result<Discovery, Error> {
+pub(crate) async fn discover(http: &OAuthHttp, hints: DiscoveryHints<'_>) -> Result<Discovery> {
     let Some(resource) = resource(http, hints).await? else { return without_resource(http).await };
     let issuers = resource.authorization_servers;
     let preferred = hints.prefer.filter(|wanted| issuers.iter().any(|issuer| issuer == wanted));
@@ -61,10 +58,7 @@ pub(crate) async fn issuers(http: &OAuthHttp, hints: DiscoveryHints<'_>) -> Opti
     resource(http, hints).await.ok().flatten().map(|metadata| metadata.authorization_servers)
 }
 
-async fn resource(
-    http: &OAuthHttp,
-    hints: DiscoveryHints<'_>,
-) -> Result<Option<ResourceMetadata>, Error> {
+async fn resource(http: &OAuthHttp, hints: DiscoveryHints<'_>) -> Result<Option<ResourceMetadata>> {
     let named = hints.challenges.iter().find_map(|one| one.param("resource_metadata"));
     let places = match named {
         Some(place) => vec![checked(http.server(), place)?],
@@ -74,12 +68,9 @@ async fn resource(
         let reply = http.get(MetadataOwner::Resource, &place).await?;
         let Some(document) = document(&reply)? else {
             if named.is_some() {
-                let reason = if reply.is_success() {
-                    "invalid JSON".to_owned()
-                } else {
-                    format!("HTTP status {}", reply.status)
-                };
-                return Err(Error::Discovery { url: place, reason });
+                let status = format!("HTTP status {}", reply.status);
+                let reason = if reply.is_success() { "invalid JSON".to_owned() } else { status };
+                return Err(unusable(&place, reason));
             }
             continue;
         };
@@ -90,8 +81,7 @@ async fn resource(
             return Err(Error::WrongResource { url: place, found: one_line_excerpt(found) });
         }
         if metadata.authorization_servers.is_empty() {
-            let reason = "it names no authorization server".to_owned();
-            return Err(Error::Discovery { url: place, reason });
+            return Err(unusable(&place, "it names no authorization server"));
         }
         return Ok(Some(metadata));
     }
@@ -99,20 +89,18 @@ async fn resource(
 }
 
 /// Rejects a metadata URL that leads from a public server into a private network.
-fn checked(server: &Uri, place: &str) -> Result<String, Error> {
+fn checked(server: &Uri, place: &str) -> Result<String> {
     let uri = secure_address("the metadata URL", place)?;
     if enters_private_network(server, &uri) {
-        let reason = "a public server names a private address".to_owned();
-        return Err(Error::Discovery { url: one_line_excerpt(place), reason });
+        return Err(unusable(place, "a public server names a private address"));
     }
     Ok(place.to_owned())
 }
 
-async fn server(http: &OAuthHttp, issuer: &str) -> Result<ServerMetadata, Error> {
+async fn server(http: &OAuthHttp, issuer: &str) -> Result<ServerMetadata> {
     let uri = secure_address("the authorization server", issuer)?;
     if enters_private_network(http.server(), &uri) {
-        let reason = "a public server names a private authorization server".to_owned();
-        return Err(Error::Discovery { url: one_line_excerpt(issuer), reason });
+        return Err(unusable(issuer, "a public server names a private authorization server"));
     }
     let mut wrong = None;
     for place in server_addresses(&uri) {
@@ -127,15 +115,12 @@ async fn server(http: &OAuthHttp, issuer: &str) -> Result<ServerMetadata, Error>
         Some((url, found)) => {
             Error::WrongIssuer { url, found: one_line_excerpt(&found), expected: issuer.to_owned() }
         }
-        None => Error::Discovery {
-            url: issuer.to_owned(),
-            reason: "no metadata found at the well-known URLs".to_owned(),
-        },
+        None => unusable(issuer, "no metadata found at the well-known URLs"),
     })
 }
 
 /// A server of revision 2025-03-26 is its own authorization server.
-async fn without_resource(http: &OAuthHttp) -> Result<Discovery, Error> {
+async fn without_resource(http: &OAuthHttp) -> Result<Discovery> {
     let origin = origin(http.server());
     let place = format!("{origin}/.well-known/oauth-authorization-server");
     let about = MetadataOwner::Issuer { version: Some(LEGACY_VERSIONS[0]) };
@@ -157,7 +142,7 @@ async fn without_resource(http: &OAuthHttp) -> Result<Discovery, Error> {
     Ok(Discovery { resource, scopes: None, issuers, server, bind: false })
 }
 
-fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata, Error> {
+fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata> {
     let bad = |reason: &str| Error::Malformed { url: place.to_owned(), reason: reason.to_owned() };
     let metadata = ServerMetadata::read(document).map_err(bad)?;
     let endpoints = [
@@ -173,14 +158,17 @@ fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata, Er
             continue;
         };
         if place.parse().is_ok_and(|place| enters_private_network(&place, &endpoint)) {
-            let reason = format!("{what} is a private address");
-            return Err(Error::Discovery { url: place.to_owned(), reason });
+            return Err(unusable(place, format!("{what} is a private address")));
         }
     }
     Ok(metadata)
 }
 
-fn document(reply: &HttpReply) -> Result<Option<Map<String, Value>>, Error> {
+fn unusable(url: &str, reason: impl Into<String>) -> Error {
+    Error::Discovery { url: one_line_excerpt(url), reason: reason.into() }
+}
+
+fn document(reply: &HttpReply) -> Result<Option<Map<String, Value>>> {
     if let Some(unavailable) = reply.unavailable() {
         return Err(unavailable);
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,6 +11,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::assertion::{json_web_token, unix_seconds};
 use super::pkce::random_token;
 use crate::url::origin;
 
@@ -70,7 +70,7 @@ impl DpopKey {
             "jti": random_token().ok()?,
             "htm": method,
             "htu": format!("{}{}", origin(address), address.path()),
-            "iat": SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs()),
+            "iat": unix_seconds(),
         });
         if let Some(token) = token {
             claims["ath"] = json!(URL_SAFE_NO_PAD.encode(Sha256::digest(token)));
@@ -79,7 +79,9 @@ impl DpopKey {
             claims["nonce"] = json!(nonce);
         }
         let header = json!({ "typ": "dpop+jwt", "alg": ALGORITHM, "jwk": self.public() });
-        self.sign(&header, &claims)
+        json_web_token(&header, &claims, |bytes| {
+            Some(self.pair.sign(&SystemRandom::new(), bytes).ok()?.as_ref().to_vec())
+        })
     }
 
     pub(crate) fn store_nonce(&self, side: ProofAudience, nonce: &str) {
@@ -100,13 +102,6 @@ impl DpopKey {
         let (x, y) = point.get(1..).unwrap_or_default().split_at(point.len() / 2);
         let coordinate = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         json!({ "kty": "EC", "crv": "P-256", "x": coordinate(x), "y": coordinate(y) })
-    }
-
-    fn sign(&self, header: &Value, claims: &Value) -> Option<String> {
-        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed = format!("{}.{}", part(header), part(claims));
-        let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes()).ok()?;
-        Some(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref())))
     }
 }
 

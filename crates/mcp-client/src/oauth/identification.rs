@@ -7,8 +7,6 @@
 use super::metadata::ServerMetadata;
 use crate::config::OauthOptions;
 
-/// The program that runs the login.
-#[expect(missing_docs, reason = "the names of the other variants say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LoginFrontend {
     #[default]
@@ -17,8 +15,6 @@ pub enum LoginFrontend {
     Dashboard,
 }
 
-/// The input of the decision.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, Copy)]
 pub struct LoginFacts<'a> {
     pub options: &'a OauthOptions,
@@ -30,8 +26,6 @@ pub struct LoginFacts<'a> {
     pub supports_client_documents: Option<bool>,
 }
 
-/// Why the client document cannot be used.
-#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentExclusion {
     SwitchedOff,

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::credentials::Credentials;
-use super::identification::LoginFrontend;
-use super::login::SignInRequest;
+use super::login::{LoginOptions, SignInRequest};
 use crate::Error;
 use crate::host::{Browser, Host};
 use crate::redact::Redactor;
@@ -43,14 +42,9 @@ impl<'a> InteractiveSignIn<'a> {
         }
         self.attempts += 1;
         let challenge = challenge.as_deref();
-        let wanted = SignInRequest {
-            since: self.since,
-            driver: LoginFrontend::default(),
-            scope: None,
-            anew: false,
-            device: None,
-        };
-        let signed_in = credentials.sign_in(&**browser, challenge, wanted).await;
+        let options = LoginOptions::default();
+        let request = SignInRequest { since: self.since, anew: false, options };
+        let signed_in = credentials.sign_in(&**browser, challenge, request).await;
         self.since = Instant::now();
         signed_in.map_err(|error| error.redacted(self.redactor))
     }

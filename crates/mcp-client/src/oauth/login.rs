@@ -13,36 +13,42 @@ use http::Uri;
 use tokio::time::{Instant, sleep_until};
 
 pub use self::device::{DeviceCode, DeviceCodeDisplay};
-use super::callback::{CALLBACK_PATH, Callback, CallbackListener, LoginOutcome};
+use super::callback::{CALLBACK_PATH, Callback, CallbackListener, LoginOutcome, bind_pinned};
 use super::challenge;
 use super::credentials::Credentials;
 use super::discovery::{Discovery, DiscoveryHints, discover};
 use super::dpop::DpopKey;
 use super::identification::{DocumentExclusion, LoginFacts, LoginFrontend};
 use super::metadata::ServerMetadata;
+use super::pkce;
 use super::redirect::{self, AuthorizationCode, ExpectedRedirect, RedirectError};
 use super::registration::Registration;
 use super::scope::{self, ScopeRequest};
 use super::token::{OAuthClient, TokenEndpoint, TokenResponse};
 use super::token_store::StoredTokens;
-use super::{pkce, redirect_ports};
-use crate::error::oauth::Error;
+use crate::error::oauth::{Error, Result};
 use crate::host::{Browser, SignInPage, SignInReply};
 use crate::url::is_secure;
 
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 const MAX_IDENTITIES: u32 = 3;
 
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LoginOptions<'a> {
+    pub driver: LoginFrontend,
+    /// Overrides the scopes of the entry and of the server.
+    pub scope: Option<&'a str>,
+    /// Shows a device code; without it the login uses the browser.
+    pub device: Option<&'a dyn DeviceCodeDisplay>,
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SignInRequest<'a> {
     /// When the request that needs it began: a refusal since then also answers this one.
     pub(crate) since: Instant,
-    pub(crate) driver: LoginFrontend,
-    /// Overrides the scopes of the entry and of the server.
-    pub(crate) scope: Option<&'a str>,
     /// Tries a refused client document again.
     pub(crate) anew: bool,
-    pub(crate) device: Option<&'a dyn DeviceCodeDisplay>,
+    pub(crate) options: LoginOptions<'a>,
 }
 
 impl Credentials {
@@ -50,8 +56,9 @@ impl Credentials {
         &self,
         browser: &dyn Browser,
         challenge: Option<&str>,
-        wanted: SignInRequest<'_>,
+        request: SignInRequest<'_>,
     ) -> Result<(), crate::Error> {
+        let SignInRequest { since, anew, options } = request;
         let seen = self.current();
         let _turn = self.turn.lock().await;
         let held = self.current();
@@ -63,18 +70,17 @@ impl Credentials {
             return Ok(());
         }
         // One refusal answers all requests that waited for it.
-        if self.state().declined_at.is_some_and(|then| then >= wanted.since) {
+        if self.state().declined_at.is_some_and(|then| then >= since) {
             return Err(Error::Cancelled.into());
         }
         let challenges = challenge.map(challenge::parse).unwrap_or_default();
         let configured = self.options.scope.as_ref().map(|scope| scope.value().trim());
-        let configured = wanted.scope.or(configured);
+        let configured = options.scope.or(configured);
         // Scopes granted before are requested again, unless scopes are configured.
         let keeps = configured.is_none() || scope::is_insufficient(&challenges);
         let before = held.as_ref().and_then(|held| held.requested()).filter(|_| keeps);
         let scopes = ScopeRequest { configured, challenges: &challenges, before };
-        let SignInRequest { driver, anew, device, .. } = wanted;
-        let login = Login { credentials: self, browser, driver, scopes, anew, device };
+        let login = Login { credentials: self, browser, options, scopes, anew };
         match login.run().await {
             Ok(tokens) => {
                 self.hold(tokens);
@@ -92,11 +98,9 @@ impl Credentials {
 pub(crate) struct Login<'a> {
     pub(crate) credentials: &'a Credentials,
     pub(crate) browser: &'a dyn Browser,
-    pub(crate) driver: LoginFrontend,
+    pub(crate) options: LoginOptions<'a>,
     pub(crate) scopes: ScopeRequest<'a>,
     pub(crate) anew: bool,
-    /// Shows a device code; without it the login uses the browser.
-    pub(crate) device: Option<&'a dyn DeviceCodeDisplay>,
 }
 
 struct RedirectTarget {
@@ -127,7 +131,7 @@ struct ReceivedCode {
 
 impl Login<'_> {
     /// Runs the login. Stored tokens are replaced only on success.
-    pub(crate) async fn run(&self) -> Result<StoredTokens, Error> {
+    pub(crate) async fn run(&self) -> Result<StoredTokens> {
         let store = &self.credentials.store;
         let before = self.credentials.known();
         let issuer = before.as_ref().map(|found| found.server.issuer.clone());
@@ -140,7 +144,7 @@ impl Login<'_> {
         let mut facts = LoginFacts {
             options: &self.credentials.options,
             default_document: default_document.as_deref(),
-            driver: self.driver,
+            driver: self.options.driver,
             registered: !self.anew && registration.is_some_and(Registration::is_good),
             refused: !self.anew && store.has_refused_document(),
             supports_client_documents: before.map(|found| found.server.supports_client_documents),
@@ -148,7 +152,7 @@ impl Login<'_> {
         let hints =
             DiscoveryHints { challenges: self.scopes.challenges, prefer: issuer.as_deref() };
         let discovery = discover(&self.credentials.http, hints);
-        if let Some(display) = self.device {
+        if let Some(display) = self.options.device {
             let found = discovery.await?;
             store.save_metadata(&found)?;
             facts.supports_client_documents = Some(found.server.supports_client_documents);
@@ -171,10 +175,10 @@ impl Login<'_> {
     }
 
     /// Binds the redirect port: a pinned one if the document may be used.
-    async fn listen(&self, facts: &LoginFacts<'_>) -> Result<RedirectTarget, Error> {
+    async fn listen(&self, facts: &LoginFacts<'_>) -> Result<RedirectTarget> {
         let options = &self.credentials.options;
         if facts.check_document().is_ok()
-            && let Some(listener) = redirect_ports::bind_pinned().await
+            && let Some(listener) = bind_pinned().await
         {
             let redirect_uri = self.loopback(listener.port());
             return Ok(RedirectTarget { listener, redirect_uri, pinned: true });
@@ -207,7 +211,7 @@ impl Login<'_> {
         }
         let options = &self.credentials.options;
         let is_of_use = options.client_metadata_url.is_none()
-            && LoginFacts { driver: self.driver, ..LoginFacts::first_time(options, None) }
+            && LoginFacts { driver: self.options.driver, ..LoginFacts::first_time(options, None) }
                 .check_document()
                 .is_ok();
         if is_of_use { self.browser.default_document().await } else { None }
@@ -227,7 +231,7 @@ impl Login<'_> {
         facts: &LoginFacts<'_>,
         way: &RedirectTarget,
         found: &Discovery,
-    ) -> Result<StoredTokens, Error> {
+    ) -> Result<StoredTokens> {
         let after = self.credentials.options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let end = Instant::now() + after;
         let mut round = self.round(facts, found, Some(way));
@@ -283,9 +287,8 @@ impl Login<'_> {
         way: &RedirectTarget,
         client: &OAuthClient,
         end: Instant,
-    ) -> Result<Option<(ReceivedCode, String)>, Error> {
-        let random = || pkce::random_token().map_err(|source| Error::NoPort { source });
-        let (verifier, state) = (random()?, random()?);
+    ) -> Result<Option<(ReceivedCode, String)>> {
+        let (verifier, state) = (pkce::random_token()?, pkce::random_token()?);
         let address = round.authorization(client, &state, &verifier)?;
         let server = &round.found.server;
         let visit = SignInPage {
@@ -316,7 +319,7 @@ impl Login<'_> {
         round: &mut LoginRound<'_>,
         client: &OAuthClient,
         (came, verifier): (ReceivedCode, String),
-    ) -> Result<TokenResponse, Error> {
+    ) -> Result<TokenResponse> {
         // The server may echo both in its response.
         self.credentials.redact_rotating("code", came.code.value());
         self.credentials.redact_rotating("code verifier", &verifier);
@@ -339,7 +342,7 @@ impl Login<'_> {
         expected: &ExpectedRedirect,
         mut visit: SignInPage,
         sent_on: bool,
-    ) -> Result<ReceivedCode, Error> {
+    ) -> Result<ReceivedCode> {
         let arrival = listener.redirect(expected);
         tokio::pin!(arrival);
         // A redirected tab needs no new page.
@@ -372,7 +375,7 @@ impl Login<'_> {
         }
     }
 
-    async fn arrived(&self, mut arrived: Callback) -> Result<ReceivedCode, Error> {
+    async fn arrived(&self, mut arrived: Callback) -> Result<ReceivedCode> {
         match std::mem::replace(&mut arrived.outcome, Err(RedirectError::NoCode)) {
             Ok(code) => Ok(ReceivedCode { code, page: Some(arrived) }),
             Err(fault) => Err(self.fail(Some(arrived), fault.into()).await),
@@ -382,8 +385,8 @@ impl Login<'_> {
     async fn finish(
         &self,
         page: Option<Callback>,
-        kept: Result<StoredTokens, Error>,
-    ) -> Result<StoredTokens, Error> {
+        kept: Result<StoredTokens>,
+    ) -> Result<StoredTokens> {
         let tokens = match kept {
             Ok(tokens) => tokens,
             Err(error) => return Err(self.fail(page, error).await),
@@ -407,12 +410,7 @@ impl Login<'_> {
 }
 
 impl LoginRound<'_> {
-    fn authorization(
-        &self,
-        client: &OAuthClient,
-        state: &str,
-        verifier: &str,
-    ) -> Result<String, Error> {
+    fn authorization(&self, client: &OAuthClient, state: &str, verifier: &str) -> Result<String> {
         let ServerMetadata { authorization_endpoint, issuer, .. } = &self.found.server;
         let page = authorization_endpoint.as_ref();
         let page = page.ok_or_else(|| Error::NoPage { issuer: issuer.clone() })?;

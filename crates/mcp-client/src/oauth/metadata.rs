@@ -55,7 +55,6 @@ pub(crate) struct ServerMetadata {
 }
 
 impl ServerMetadata {
-    /// Parses a document. The error names the missing key.
     pub(crate) fn read(document: &Map<String, Value>) -> Result<Self, &'static str> {
         let flag = |key: &str| document.get(key) == Some(&Value::Bool(true));
         let takes_device_codes = list(document, "grant_types_supported")

@@ -13,11 +13,11 @@ use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde_json::{Map, Value};
 
 use crate::config::HttpEndpoint;
-use crate::error::oauth::Error;
+use crate::error::oauth::{Error, Result};
 use crate::host::Host;
 use crate::message::truncated;
 use crate::transport::http_client::{
-    HttpClient, MAX_REDIRECTS, read_body, redirect, too_many_redirects,
+    HttpClient, JSON, MAX_REDIRECTS, read_body, redirect, too_many_redirects,
 };
 use crate::url::{is_secure, same_origin};
 
@@ -29,9 +29,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]
 pub(crate) struct OAuthHttp {
-    /// For the origin of the MCP server.
     own: HttpClient,
-    /// For all other origins.
     others: HttpClient,
     configured: HeaderMap,
     user_agent: HeaderValue,
@@ -90,7 +88,7 @@ impl OAuthHttp {
     }
 
     /// Gets a document. Each redirect is checked like the original URL.
-    pub(crate) async fn get(&self, about: MetadataOwner, url: &str) -> Result<HttpReply, Error> {
+    pub(crate) async fn get(&self, about: MetadataOwner, url: &str) -> Result<HttpReply> {
         let mut target = secure_address("the URL", url)?;
         reply(url, async {
             for _ in 0..=MAX_REDIRECTS {
@@ -113,10 +111,10 @@ impl OAuthHttp {
     }
 
     /// Posts a JSON document. Redirects are not followed.
-    pub(crate) async fn post_json(&self, url: &str, document: &Value) -> Result<HttpReply, Error> {
+    pub(crate) async fn post_json(&self, url: &str, document: &Value) -> Result<HttpReply> {
         let target = secure_address("the registration endpoint", url)?;
         let mut headers = self.headers(FormTarget::Other);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, JSON);
         self.post(url, &target, headers, document.to_string()).await
     }
 
@@ -127,7 +125,7 @@ impl OAuthHttp {
         url: &str,
         more: HeaderMap,
         form: &[(&str, Cow<'_, str>)],
-    ) -> Result<HttpReply, Error> {
+    ) -> Result<HttpReply> {
         let target = secure_address("the token endpoint", url)?;
         let mut headers = self.headers(to);
         let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
@@ -143,7 +141,7 @@ impl OAuthHttp {
         target: &Uri,
         headers: HeaderMap,
         body: String,
-    ) -> Result<HttpReply, Error> {
+    ) -> Result<HttpReply> {
         let body = Bytes::from(body);
         let sent = self.client(target).send_once(&Method::POST, target, &headers, body);
         reply(url, async { read(sent.await?).await }).await
@@ -171,7 +169,7 @@ impl OAuthHttp {
 
     fn headers(&self, to: FormTarget) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, JSON);
         let own = self.token_user_agent.as_ref().filter(|_| to == FormTarget::TokenEndpoint);
         headers.insert(USER_AGENT, own.unwrap_or(&self.user_agent).clone());
         headers
@@ -232,7 +230,7 @@ pub(crate) fn one_line_excerpt(text: &str) -> String {
 }
 
 /// Parses a URL that receives secrets or decides on them: https, or loopback.
-pub(crate) fn secure_address(what: &'static str, url: &str) -> Result<Uri, Error> {
+pub(crate) fn secure_address(what: &'static str, url: &str) -> Result<Uri> {
     let parsed = url.parse::<Uri>().ok().filter(|uri| uri.host().is_some());
     let Some(uri) = parsed else {
         let reason = "not a valid URL".to_owned();
@@ -255,7 +253,7 @@ async fn read(
 async fn reply(
     url: &str,
     answer: impl Future<Output = Result<(u16, HeaderMap, Bytes), crate::Error>>,
-) -> Result<HttpReply, Error> {
+) -> Result<HttpReply> {
     let shown = url.split('?').next().unwrap_or_default();
     match tokio::time::timeout(REQUEST_TIMEOUT, answer).await {
         Ok(Ok((status, headers, body))) => {

@@ -9,15 +9,10 @@ use std::hint::black_box;
 
 use crate::content::strip_tag_characters;
 
-/// The longest query that is parsed.
 pub const MAX_QUERY_BYTES: usize = 16 * 1024;
-/// The longest error code that is shown.
 pub const MAX_ERROR_CHARS: usize = 100;
-/// The longest error description that is shown.
 pub const MAX_DESCRIPTION_CHARS: usize = 500;
 
-/// What a redirect must match.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct ExpectedRedirect {
     pub state: String,
@@ -30,7 +25,6 @@ pub struct ExpectedRedirect {
 pub struct AuthorizationCode(String);
 
 impl AuthorizationCode {
-    /// The code itself, for the token endpoint.
     pub fn value(&self) -> &str {
         &self.0
     }
@@ -42,8 +36,6 @@ impl fmt::Debug for AuthorizationCode {
     }
 }
 
-/// Why a redirect yields no code.
-#[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RedirectError {
     /// It belongs to another login and must be ignored.
@@ -65,7 +57,6 @@ pub enum RedirectError {
 }
 
 impl RedirectError {
-    /// Whether the login fails.
     pub fn ends_login(&self) -> bool {
         *self != Self::WrongState
     }

@@ -1,11 +1,11 @@
 //! Dynamic client registration (RFC 7591), for servers without client documents.
 
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::assertion::unix_seconds;
 use super::metadata::{DEVICE_CODE, ServerMetadata};
 use super::oauth_http::OAuthHttp;
 use super::token::{ClientAuthMethod, OAuthClient};
@@ -54,8 +54,7 @@ impl Registration {
     }
 
     fn is_over(&self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-        self.client_secret_expires_at != 0 && self.client_secret_expires_at <= now
+        self.client_secret_expires_at != 0 && self.client_secret_expires_at <= unix_seconds()
     }
 
     /// Whether the redirects differ in nothing but a loopback port.

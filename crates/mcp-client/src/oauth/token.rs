@@ -14,7 +14,7 @@ use super::assertion::SigningKey;
 use super::dpop::{DpopKey, ProofAudience};
 use super::metadata::ServerMetadata;
 use super::oauth_http::{FormTarget, HttpReply, OAuthHttp, one_line_excerpt, secure_address};
-use crate::error::oauth::Error;
+use crate::error::oauth::{Error, Result};
 
 /// The longest lifetime that is believed: ten years.
 const MAX_LIFE_SECONDS: f64 = 315_360_000.0;
@@ -68,7 +68,7 @@ impl OAuthClient {
         &'a self,
         form: &mut Vec<(&'a str, Cow<'a, str>)>,
         issuer: &str,
-    ) -> Result<HeaderMap, Error> {
+    ) -> Result<HeaderMap> {
         let mut headers = HeaderMap::new();
         match (&self.method, &self.secret) {
             // The id is in the form as well: the official Python SDK expects it there.
@@ -126,7 +126,7 @@ pub(crate) struct TokenEndpoint<'a> {
 
 impl TokenEndpoint<'_> {
     /// Requests tokens. Retries once with a `DPoP` nonce if the server demands it.
-    pub(crate) async fn request(&self, grant: &[(&str, &str)]) -> Result<TokenResponse, Error> {
+    pub(crate) async fn request(&self, grant: &[(&str, &str)]) -> Result<TokenResponse> {
         let mut reply = self.send(grant).await?;
         if let Some(key) = self.key
             && let Some(nonce) =
@@ -142,7 +142,7 @@ impl TokenEndpoint<'_> {
         parse_token_response(&reply)
     }
 
-    async fn send(&self, grant: &[(&str, &str)]) -> Result<HttpReply, Error> {
+    async fn send(&self, grant: &[(&str, &str)]) -> Result<HttpReply> {
         let url = &self.server.token_endpoint;
         let mut form: Vec<(&str, Cow<'_, str>)> =
             grant.iter().map(|(key, value)| (*key, Cow::Borrowed(*value))).collect();
@@ -161,7 +161,7 @@ impl TokenEndpoint<'_> {
 const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// Both parts are form-encoded (RFC 6749, 2.3.1), spaces as `%20`, which every server decodes.
-fn basic_header(id: &str, secret: &str) -> Result<HeaderValue, Error> {
+fn basic_header(id: &str, secret: &str) -> Result<HeaderValue> {
     let encoded = |text: &str| {
         form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
     };
@@ -173,7 +173,7 @@ fn basic_header(id: &str, secret: &str) -> Result<HeaderValue, Error> {
     Ok(header)
 }
 
-fn parse_token_response(reply: &HttpReply) -> Result<TokenResponse, Error> {
+fn parse_token_response(reply: &HttpReply) -> Result<TokenResponse> {
     if !reply.is_success() {
         return Err(reply.error());
     }

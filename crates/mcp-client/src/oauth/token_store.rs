@@ -23,7 +23,7 @@ use self::private_file::PrivateFile;
 pub(crate) use self::private_file::{RenewalLock, ReservedFile};
 use super::discovery::Discovery;
 use super::registration::Registration;
-use crate::error::oauth::Error;
+use crate::error::oauth::{Error, Result};
 use crate::host::{Host, SecretStore, TokenPlace};
 
 const VERSION: u64 = 1;
@@ -96,7 +96,6 @@ impl fmt::Debug for StoredTokens {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KnownClients {
-    /// By issuer.
     #[serde(default)]
     pub(crate) registrations: BTreeMap<String, Registration>,
     /// The issuer of each configured client id.
@@ -164,22 +163,18 @@ impl TokenStore {
         self.load(StoreFile::Tokens)
     }
 
-    pub(crate) fn save_tokens(&self, tokens: &StoredTokens) -> Result<(), Error> {
+    pub(crate) fn save_tokens(&self, tokens: &StoredTokens) -> Result<()> {
         self.save(StoreFile::Tokens, tokens)
     }
 
     /// Reserves disk space for new tokens before the old ones are spent. The caller holds the lock.
-    pub(crate) fn reserve_tokens(&self) -> Result<ReservedFile, Error> {
+    pub(crate) fn reserve_tokens(&self) -> Result<ReservedFile> {
         let place = self.place(StoreFile::Tokens);
         place.sweep();
         ReservedFile::make(&place).map_err(|source| place.cannot_be("written", source))
     }
 
-    pub(crate) fn save_reserved(
-        &self,
-        room: ReservedFile,
-        tokens: &StoredTokens,
-    ) -> Result<(), Error> {
+    pub(crate) fn save_reserved(&self, room: ReservedFile, tokens: &StoredTokens) -> Result<()> {
         self.put(StoreFile::Tokens, &to_json_text(tokens), |content| room.fill(content))
     }
 
@@ -187,7 +182,7 @@ impl TokenStore {
         self.back_up_damaged::<StoredTokens>(StoreFile::Tokens);
     }
 
-    pub(crate) fn clear_tokens(&self) -> Result<(), Error> {
+    pub(crate) fn clear_tokens(&self) -> Result<()> {
         self.remove_secret(StoreFile::Tokens)?;
         remove(self.path(StoreFile::Tokens))
     }
@@ -203,10 +198,7 @@ impl TokenStore {
         self.load(StoreFile::Clients).ok().flatten().unwrap_or_default()
     }
 
-    pub(crate) fn change_clients(
-        &self,
-        change: impl FnOnce(&mut KnownClients),
-    ) -> Result<(), Error> {
+    pub(crate) fn change_clients(&self, change: impl FnOnce(&mut KnownClients)) -> Result<()> {
         let mut clients = self.clients();
         change(&mut clients);
         while clients.registrations.len() > MAX_ISSUERS {
@@ -220,7 +212,7 @@ impl TokenStore {
         Discovery::read(&kept)
     }
 
-    pub(crate) fn save_metadata(&self, found: &Discovery) -> Result<(), Error> {
+    pub(crate) fn save_metadata(&self, found: &Discovery) -> Result<()> {
         self.save(StoreFile::Metadata, &found.to_json())
     }
 
@@ -228,17 +220,17 @@ impl TokenStore {
         self.path(StoreFile::Refused).exists()
     }
 
-    pub(crate) fn mark_document_refused(&self) -> Result<(), Error> {
+    pub(crate) fn mark_document_refused(&self) -> Result<()> {
         let place = self.place(StoreFile::Refused);
         place.write(b"").map_err(|source| place.cannot_be("written", source))
     }
 
-    pub(crate) fn clear_refused_document(&self) -> Result<(), Error> {
+    pub(crate) fn clear_refused_document(&self) -> Result<()> {
         remove(self.path(StoreFile::Refused))
     }
 
     /// Deletes all files of the server. The caller holds the lock.
-    pub(crate) fn forget(&self) -> Result<(), Error> {
+    pub(crate) fn forget(&self) -> Result<()> {
         self.place(StoreFile::Tokens).sweep();
         SECRET_FILES.into_iter().try_for_each(|part| self.remove_secret(part))?;
         // Backups of damaged files may hold tokens too.
@@ -253,7 +245,7 @@ impl TokenStore {
         &self.stem
     }
 
-    pub(crate) async fn lock(&self) -> Result<RenewalLock, Error> {
+    pub(crate) async fn lock(&self) -> Result<RenewalLock> {
         RenewalLock::take(&self.place(StoreFile::Lock)).await
     }
 
@@ -303,7 +295,7 @@ impl TokenStore {
         read.map(Some).map_err(|_| unreadable("is corrupt: a key is missing or invalid".to_owned()))
     }
 
-    fn save<T>(&self, part: StoreFile, value: &T) -> Result<(), Error>
+    fn save<T>(&self, part: StoreFile, value: &T) -> Result<()>
     where
         T: Serialize + serde::de::DeserializeOwned,
     {
@@ -326,7 +318,7 @@ impl TokenStore {
         part: StoreFile,
         text: &str,
         write: impl FnOnce(&[u8]) -> io::Result<()>,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let place = self.place(part);
         let cannot = |source| place.cannot_be("written", source);
         if self.place == TokenPlace::Keychain && SECRET_FILES.contains(&part) {
@@ -345,7 +337,7 @@ impl TokenStore {
     }
 
     /// Removes what a file refers to.
-    fn remove_secret(&self, part: StoreFile) -> Result<(), Error> {
+    fn remove_secret(&self, part: StoreFile) -> Result<()> {
         if !self.is_reference(part) {
             return Ok(());
         }
@@ -372,7 +364,7 @@ impl TokenStore {
 
 /// Moves the stored secrets of all servers to the host's [`TokenPlace`]. Returns their number, and
 /// what could not be read.
-pub async fn move_tokens(host: &Host) -> Result<(usize, Vec<String>), Error> {
+pub async fn move_tokens(host: &Host) -> Result<(usize, Vec<String>)> {
     let folder = host.token_dir.as_ref().ok_or(Error::NoFolder)?;
     let (mut moved, mut unreadable) = (0, Vec::new());
     for stem in token_files::stems(folder) {
@@ -402,7 +394,7 @@ fn is_reference(value: &Value) -> bool {
     value.get("keychain") == Some(&Value::Bool(true))
 }
 
-fn remove(path: PathBuf) -> Result<(), Error> {
+fn remove(path: PathBuf) -> Result<()> {
     match std::fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(Error::Store { path, what: "cannot remove", source: error })

@@ -146,31 +146,11 @@ fn is_delimiter(byte: u8) -> bool {
 
 /// Words that follow "bearer" in prose and challenges.
 fn is_ordinary_word(word: &[u8]) -> bool {
+    #[rustfmt::skip] // a table of words
     const WORDS: &[&str] = &[
-        "token",
-        "tokens",
-        "auth",
-        "authentication",
-        "authorization",
-        "credential",
-        "credentials",
-        "header",
-        "headers",
-        "scheme",
-        "challenge",
-        "realm",
-        "error",
-        "is",
-        "was",
-        "of",
-        "in",
-        "or",
-        "and",
-        "not",
-        "required",
-        "missing",
-        "invalid",
-        "expired",
+        "token", "tokens", "auth", "authentication", "authorization", "credential", "credentials",
+        "header", "headers", "scheme", "challenge", "realm", "error", "is", "was", "of", "in", "or",
+        "and", "not", "required", "missing", "invalid", "expired",
     ];
     let trimmed = word.strip_suffix(b".").or(word.strip_suffix(b":")).unwrap_or(word);
     let parameter = word.ends_with(b"=")

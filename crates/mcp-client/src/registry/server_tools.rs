@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use foldhash::fast::RandomState;
+use serde_json::{Value, json};
 
-use super::utility::{self, Utility};
 use super::{RegisteredTool, ServerCatalogue, SkippedTool, ToolAction};
 use crate::config::{ToolPolicy, Trust};
 use crate::content::strip_tag_characters;
@@ -57,7 +57,7 @@ impl ServerTools {
                 None => part.add_native(name, tool, trust, policy),
             }
         }
-        for utility in utility::wanted(server, policy, catalogue.resources, catalogue.prompts) {
+        for utility in utilities(server, policy, catalogue) {
             let name: Arc<str> = registered_name(server, utility.native_name).into();
             match natives.by_name.get(&name) {
                 Some(&at) => part.skip(
@@ -73,12 +73,10 @@ impl ServerTools {
         part
     }
 
-    /// The name of the server.
     pub fn server(&self) -> &Arc<str> {
         &self.server
     }
 
-    /// Native tools in the server's order, then utilities.
     pub fn entries(&self) -> impl Iterator<Item = &RegisteredTool> {
         self.entries.iter().map(|entry| &**entry)
     }
@@ -87,17 +85,14 @@ impl ServerTools {
         &self.entries
     }
 
-    /// The number of tools.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are no tools.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The estimated tokens of all tools.
     pub fn tokens(&self) -> u32 {
         self.tokens
     }
@@ -232,3 +227,61 @@ impl fmt::Debug for ServerTools {
             .finish_non_exhaustive()
     }
 }
+
+/// A tool for the resources or the prompts of a server.
+struct Utility {
+    native_name: &'static str,
+    action: ToolAction,
+    description: String,
+    schema: Arc<Value>,
+}
+
+fn utilities(server: &str, policy: &ToolPolicy, catalogue: &ServerCatalogue) -> Vec<Utility> {
+    let utility = |native_name, action, description, schema: &Arc<Value>| Utility {
+        native_name,
+        action,
+        description,
+        schema: Arc::clone(schema),
+    };
+    let mut utilities = Vec::new();
+    if policy.resources && catalogue.resources {
+        let list = format!("List the resources that the MCP server `{server}` offers.");
+        let read = format!("Read one resource of the MCP server `{server}` by its URI.");
+        utilities.push(utility("list_resources", ToolAction::ListResources, list, &NOTHING));
+        utilities.push(utility("read_resource", ToolAction::ReadResource, read, &URI));
+    }
+    if policy.prompts && catalogue.prompts {
+        let list = format!("List the prompts that the MCP server `{server}` offers.");
+        let get = format!("Get one prompt of the MCP server `{server}`, filled in.");
+        utilities.push(utility("list_prompts", ToolAction::ListPrompts, list, &NOTHING));
+        utilities.push(utility("get_prompt", ToolAction::GetPrompt, get, &PROMPT));
+    }
+    utilities
+}
+
+static NOTHING: LazyLock<Arc<Value>> =
+    LazyLock::new(|| Arc::new(json!({"type": "object", "properties": {}})));
+
+static URI: LazyLock<Arc<Value>> = LazyLock::new(|| {
+    Arc::new(json!({
+        "type": "object",
+        "properties": {"uri": {"type": "string", "description": "The resource's URI, as listed"}},
+        "required": ["uri"],
+    }))
+});
+
+static PROMPT: LazyLock<Arc<Value>> = LazyLock::new(|| {
+    Arc::new(json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "The prompt's name, as listed"},
+            "arguments": {
+                "type": "object",
+                "description": "Values for the prompt's arguments, by name",
+                "properties": {},
+                "additionalProperties": {"type": "string"},
+            },
+        },
+        "required": ["name"],
+    }))
+});

@@ -1,8 +1,10 @@
 //! A quick check that spares most schemas the repair and a copy.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::Object;
 use super::reference::target;
+use super::walk::{KeywordValue, keyword_value};
 
 /// Deeper schemas are repaired.
 const MAX_DEPTH: usize = 32;
@@ -15,7 +17,7 @@ pub(super) fn needs_no_repair(schema: &Value) -> bool {
     schema.as_object().is_some_and(root_needs_no_repair)
 }
 
-pub(super) fn root_needs_no_repair(root: &Map<String, Value>) -> bool {
+pub(super) fn root_needs_no_repair(root: &Object) -> bool {
     root.get("type").is_some_and(|kind| kind == "object")
         && !["$ref", "anyOf", "oneOf", "allOf", "enum", "const", "not"]
             .iter()
@@ -23,7 +25,7 @@ pub(super) fn root_needs_no_repair(root: &Map<String, Value>) -> bool {
         && node(root, root, MAX_DEPTH)
 }
 
-fn node(schema: &Map<String, Value>, root: &Map<String, Value>, depth: usize) -> bool {
+fn node(schema: &Object, root: &Object, depth: usize) -> bool {
     if depth == 0 {
         return false;
     }
@@ -59,23 +61,8 @@ fn node(schema: &Map<String, Value>, root: &Map<String, Value>, depth: usize) ->
                     })
             }),
             "allOf" => value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(inner)),
-            "definitions"
-            | "patternProperties"
-            | "dependentSchemas"
-            | "dependencies"
-            | "additionalItems"
-            | "unevaluatedItems"
-            | "unevaluatedProperties"
-            | "contains"
-            | "propertyNames"
-            | "not"
-            | "if"
-            | "then"
-            | "else"
-            | "prefixItems"
-            | "$dynamicRef"
-            | "$recursiveRef" => false,
-            _ => true,
+            "$dynamicRef" | "$recursiveRef" => false,
+            other => keyword_value(other) == KeywordValue::Data,
         };
         if !fine {
             return false;
@@ -89,7 +76,7 @@ fn node(schema: &Map<String, Value>, root: &Map<String, Value>, depth: usize) ->
     }
 }
 
-fn required(value: &Value, schema: &Map<String, Value>) -> bool {
+fn required(value: &Value, schema: &Object) -> bool {
     let (Value::Array(names), Some(Value::Object(properties))) = (value, schema.get("properties"))
     else {
         return false;

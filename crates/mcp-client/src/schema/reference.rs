@@ -1,15 +1,15 @@
 //! References inside a schema, after their targets may have moved.
 
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::RepairLog;
 use super::walk::{self, KeywordValue, keyword_value};
+use super::{Object, RepairLog};
 
 const KEYWORDS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// Updates references to moved targets and removes those without a target.
-pub(super) fn resolve_references(schema: &mut Map<String, Value>, log: &mut RepairLog) {
+pub(super) fn resolve_references(schema: &mut Object, log: &mut RepairLog) {
     let mut wanted: Vec<String> = Vec::new();
     let mut anchors: Vec<String> = Vec::new();
     walk::visit_all(schema, &mut |node| {
@@ -53,7 +53,7 @@ pub(super) fn resolve_references(schema: &mut Map<String, Value>, log: &mut Repa
     });
 }
 
-pub(super) fn target<'a>(schema: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
+pub(super) fn target<'a>(schema: &'a Object, pointer: &str) -> Option<&'a Value> {
     let mut tokens = pointer.strip_prefix("#/")?.split('/').map(unescaped);
     let first = schema.get(&tokens.next()?)?;
     tokens.try_fold(first, |at, token| match at {
@@ -63,7 +63,7 @@ pub(super) fn target<'a>(schema: &'a Map<String, Value>, pointer: &str) -> Optio
     })
 }
 
-fn is_resolvable(schema: &Map<String, Value>, pointer: &str) -> bool {
+fn is_resolvable(schema: &Object, pointer: &str) -> bool {
     target(schema, pointer).is_some_and(|found| found.is_object() || found.is_boolean())
 }
 

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use foldhash::fast::RandomState;
 use serde_json::{Map, Value, json};
 
-use super::RepairLog;
 use super::union::{self, nullable_hint};
 use super::walk::{KeywordValue, keyword_value};
+use super::{Object, RepairLog};
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
-pub(super) fn repair_node(node: &mut Map<String, Value>, log: &mut RepairLog) {
+pub(super) fn repair_node(node: &mut Object, log: &mut RepairLog) {
     misplaced(node, log);
     definitions(node, log);
     kind(node, log);
@@ -23,7 +23,7 @@ pub(super) fn repair_node(node: &mut Map<String, Value>, log: &mut RepairLog) {
 }
 
 /// Replaces or removes values that are not schemas.
-fn misplaced(node: &mut Map<String, Value>, log: &mut RepairLog) {
+fn misplaced(node: &mut Object, log: &mut RepairLog) {
     node.retain(|keyword, value| match keyword_value(keyword) {
         KeywordValue::Data => true,
         KeywordValue::Schema => match value {
@@ -79,7 +79,7 @@ fn spelled_out(flag: bool) -> Value {
 }
 
 /// `definitions` is the old name of `$defs`. Conflicting definitions stay separate.
-fn definitions(node: &mut Map<String, Value>, log: &mut RepairLog) {
+fn definitions(node: &mut Object, log: &mut RepairLog) {
     let Some(Value::Object(old)) = node.get_mut("definitions") else { return };
     let mut old = std::mem::take(old);
     let mut new = match node.remove("$defs") {
@@ -106,7 +106,7 @@ fn definitions(node: &mut Map<String, Value>, log: &mut RepairLog) {
 }
 
 /// `type` must be one known name, or a list of several without `null`.
-fn kind(node: &mut Map<String, Value>, log: &mut RepairLog) {
+fn kind(node: &mut Object, log: &mut RepairLog) {
     let Some(written) = node.get("type") else { return };
     if written.as_str().is_some_and(|word| TYPES.contains(&word)) {
         return;
@@ -154,7 +154,7 @@ fn kind(node: &mut Map<String, Value>, log: &mut RepairLog) {
 }
 
 /// `enum` must not be empty, and references must be local.
-fn values(node: &mut Map<String, Value>, log: &mut RepairLog) {
+fn values(node: &mut Object, log: &mut RepairLog) {
     if node.get("enum").is_some_and(|list| list.as_array().is_none_or(Vec::is_empty)) {
         node.remove("enum");
         log.record("removed an `enum` without values");
@@ -169,7 +169,7 @@ fn values(node: &mut Map<String, Value>, log: &mut RepairLog) {
 }
 
 /// An object needs `type` and `properties`, and requires only known properties.
-fn object(node: &mut Map<String, Value>, log: &mut RepairLog) {
+fn object(node: &mut Object, log: &mut RepairLog) {
     if node.contains_key("properties") && !node.contains_key("type") {
         node.insert("type".to_owned(), "object".into());
         log.record("added the missing `type` of an object");
@@ -183,7 +183,7 @@ fn object(node: &mut Map<String, Value>, log: &mut RepairLog) {
 }
 
 /// Prunes `required` to strings, and to known properties unless another keyword may add some.
-pub(super) fn required(node: &mut Map<String, Value>, log: &mut RepairLog) {
+pub(super) fn required(node: &mut Object, log: &mut RepairLog) {
     let Some(written) = node.get("required") else { return };
     let Value::Array(names) = written else {
         node.remove("required");
@@ -218,7 +218,7 @@ pub(super) fn required(node: &mut Map<String, Value>, log: &mut RepairLog) {
 }
 
 /// An array needs `items`; a list of schemas is the old form of `prefixItems`.
-fn array(node: &mut Map<String, Value>, log: &mut RepairLog) {
+fn array(node: &mut Object, log: &mut RepairLog) {
     if let Some(items @ Value::Array(_)) = node.get_mut("items") {
         let old = std::mem::replace(items, json!({}));
         if let Some(rest @ Value::Object(_)) = node.remove("additionalItems") {

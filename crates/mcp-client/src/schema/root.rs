@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::reference::target;
-use super::{RepairLog, repair_rules, union};
+use super::{Object, RepairLog, repair_rules, union};
 
 const MAX_BRANCHES: usize = 64;
 const MAX_HOPS: usize = 8;
 
 /// Merges the root, its reference and its alternatives into one object.
-pub(super) fn flatten(root: &mut Map<String, Value>, log: &mut RepairLog) {
+pub(super) fn flatten(root: &mut Object, log: &mut RepairLog) {
     if root.contains_key("$ref") {
         let stated = Value::Object(Map::from_iter([("$ref".to_owned(), root["$ref"].clone())]));
         let found = dereferenced(root, &stated);
@@ -43,11 +43,7 @@ pub(super) fn flatten(root: &mut Map<String, Value>, log: &mut RepairLog) {
 }
 
 /// Removes a list of schemas from the root and returns them dereferenced.
-fn branches(
-    root: &mut Map<String, Value>,
-    keyword: &str,
-    log: &mut RepairLog,
-) -> Vec<Map<String, Value>> {
+fn branches(root: &mut Object, keyword: &str, log: &mut RepairLog) -> Vec<Object> {
     let Some(Value::Array(list)) = root.remove(keyword) else { return Vec::new() };
     log.record(format!("merged `{keyword}` at the root into one object"));
     if list.len() > MAX_BRANCHES {
@@ -59,7 +55,7 @@ fn branches(
 }
 
 /// A copy of the schema, merged with the target of its reference.
-fn dereferenced(root: &Map<String, Value>, schema: &Value) -> Option<Map<String, Value>> {
+fn dereferenced(root: &Object, schema: &Value) -> Option<Object> {
     let mut at = schema.as_object()?.clone();
     for _ in 0..MAX_HOPS {
         let Some(Value::String(pointer)) = at.remove("$ref") else { return Some(at) };
@@ -71,7 +67,7 @@ fn dereferenced(root: &Map<String, Value>, schema: &Value) -> Option<Map<String,
 }
 
 /// Adds the keywords of another schema that applies too.
-fn merge(root: &mut Map<String, Value>, other: Map<String, Value>) {
+fn merge(root: &mut Object, other: Object) {
     for (keyword, value) in other {
         match (root.get_mut(&keyword), value) {
             (None, value) => drop(root.insert(keyword, value)),
@@ -93,11 +89,7 @@ fn merge(root: &mut Map<String, Value>, other: Map<String, Value>) {
 }
 
 /// Adds alternatives: the properties of all of them, requiring only those that every one requires.
-fn alternatives(
-    root: &mut Map<String, Value>,
-    found: Vec<Map<String, Value>>,
-    log: &mut RepairLog,
-) {
+fn alternatives(root: &mut Object, found: Vec<Object>, log: &mut RepairLog) {
     if found.is_empty() {
         return;
     }
@@ -141,7 +133,7 @@ fn alternatives(
 }
 
 /// Adds a property that another alternative may define differently.
-fn add_alternative(properties: &mut Map<String, Value>, name: String, schema: Value) {
+fn add_alternative(properties: &mut Object, name: String, schema: Value) {
     let Some(own) = properties.get_mut(&name) else {
         properties.insert(name, schema);
         return;

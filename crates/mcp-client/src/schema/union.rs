@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::RepairLog;
+use super::{Object, RepairLog};
 
 /// Whether a keyword does not constrain values.
 pub(super) fn is_annotation(keyword: &str) -> bool {
@@ -25,7 +25,7 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
 }
 
 /// Collapses the union under `keyword` if one schema can express it.
-pub(super) fn collapse(node: &mut Map<String, Value>, keyword: &str, log: &mut RepairLog) {
+pub(super) fn collapse(node: &mut Object, keyword: &str, log: &mut RepairLog) {
     let Some(Value::Array(branches)) = node.get_mut(keyword) else { return };
     let before = branches.len();
     if branches.iter().any(|branch| !is_null_only(branch)) {
@@ -60,7 +60,7 @@ pub(super) fn collapse(node: &mut Map<String, Value>, keyword: &str, log: &mut R
 }
 
 /// Marks a schema as nullable in the form that strict APIs accept.
-pub(super) fn nullable_hint(node: &mut Map<String, Value>) {
+pub(super) fn nullable_hint(node: &mut Object) {
     node.insert("nullable".to_owned(), Value::Bool(true));
     if let Some(Value::Array(values)) = node.get_mut("enum")
         && values.iter().any(|value| !value.is_null())
@@ -85,7 +85,7 @@ fn is_null_only(branch: &Value) -> bool {
 }
 
 /// Whether the node can express all constraints of the branch.
-fn is_mergeable(node: &Map<String, Value>, branch: &Map<String, Value>) -> bool {
+fn is_mergeable(node: &Object, branch: &Object) -> bool {
     branch.iter().all(|(keyword, value)| {
         is_annotation(keyword) || node.get(keyword).is_none_or(|other| other == value)
     })
@@ -98,7 +98,7 @@ struct Constants {
 }
 
 impl Constants {
-    fn write(self, node: &mut Map<String, Value>) {
+    fn write(self, node: &mut Object) {
         node.insert("type".to_owned(), self.kind.into());
         node.insert("enum".to_owned(), Value::Array(self.values));
         if self.meanings.is_empty() {

@@ -3,7 +3,9 @@
 //! A keyword is only one in a schema: below `properties` the same word is a property name, and
 //! values of `default` or `enum` are data.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use super::Object;
 
 /// Deeper schemas are left unchanged. No decoded schema nests this deep.
 const MAX_DEPTH: usize = 128;
@@ -37,18 +39,11 @@ pub(super) fn keyword_value(keyword: &str) -> KeywordValue {
 }
 
 /// Visits every inner schema, then the given one.
-pub(super) fn visit_all(
-    schema: &mut Map<String, Value>,
-    visit: &mut impl FnMut(&mut Map<String, Value>),
-) {
+pub(super) fn visit_all(schema: &mut Object, visit: &mut impl FnMut(&mut Object)) {
     below(schema, MAX_DEPTH, visit);
 }
 
-fn below(
-    schema: &mut Map<String, Value>,
-    depth: usize,
-    visit: &mut impl FnMut(&mut Map<String, Value>),
-) {
+fn below(schema: &mut Object, depth: usize, visit: &mut impl FnMut(&mut Object)) {
     if depth == 0 {
         return;
     }
@@ -71,11 +66,7 @@ fn below(
 fn objects<'a>(
     values: impl Iterator<Item = &'a mut Value>,
     depth: usize,
-    visit: &mut impl FnMut(&mut Map<String, Value>),
+    visit: &mut impl FnMut(&mut Object),
 ) {
-    for value in values {
-        if let Value::Object(inner) = value {
-            below(inner, depth, visit);
-        }
-    }
+    values.filter_map(Value::as_object_mut).for_each(|inner| below(inner, depth, visit));
 }

@@ -126,7 +126,7 @@ impl Connector {
                 }
             },
         };
-        let tcp = QuickAckStream(tcp.into_inner());
+        let tcp = tcp.into_inner();
         let stream = if secure {
             let name = ServerName::try_from(bare_host(&address).to_owned())?;
             let tls = TlsConnector::from(self.tls).connect(name, tcp).await?;
@@ -152,9 +152,10 @@ impl Service<Uri> for Connector {
     }
 }
 
+/// A connection whose reads are acknowledged without delay.
 #[derive(Debug)]
 pub(crate) struct HttpStream {
-    stream: Either<QuickAckStream, Box<TlsStream<QuickAckStream>>>,
+    stream: Either<TcpStream, Box<TlsStream<TcpStream>>>,
     proxied: bool,
 }
 
@@ -164,13 +165,25 @@ impl Connection for HttpStream {
     }
 }
 
+type Polled<T> = Poll<io::Result<T>>;
+
 impl AsyncRead for HttpStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         room: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, room)
+    ) -> Polled<()> {
+        let read = Pin::new(&mut self.stream).poll_read(context, room);
+        // The kernel resets the option, so it is set after each read.
+        #[cfg(target_os = "linux")]
+        if read.is_ready() {
+            let tcp = match &self.stream {
+                Either::Left(tcp) => tcp,
+                Either::Right(tls) => tls.get_ref().0,
+            };
+            let _ = rustix::net::sockopt::set_tcp_quickack(tcp, true);
+        }
+        read
     }
 }
 
@@ -179,7 +192,7 @@ impl AsyncWrite for HttpStream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    ) -> Polled<usize> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -187,7 +200,7 @@ impl AsyncWrite for HttpStream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
+    ) -> Polled<usize> {
         Pin::new(&mut self.stream).poll_write_vectored(context, parts)
     }
 
@@ -195,62 +208,12 @@ impl AsyncWrite for HttpStream {
         self.stream.is_write_vectored()
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled<()> {
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled<()> {
         Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
-
-/// A TCP stream that acknowledges reads without delay.
-#[derive(Debug)]
-struct QuickAckStream(TcpStream);
-
-impl AsyncRead for QuickAckStream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        room: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.0).poll_read(context, room);
-        // The kernel resets the option, so it is set after each read.
-        #[cfg(target_os = "linux")]
-        if read.is_ready() {
-            let _ = rustix::net::sockopt::set_tcp_quickack(&self.0, true);
-        }
-        read
-    }
-}
-
-impl AsyncWrite for QuickAckStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(context, parts)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
     }
 }
 

@@ -5,66 +5,27 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::config::StdioEndpoint;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Variables that every local server inherits. Others are passed only if the entry sets them.
+#[rustfmt::skip] // a table of words
 pub const INHERITED_VARIABLES: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "TERM",
-    "SHELL",
-    "TMPDIR",
-    "TZ",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "ALL_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "all_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "TERM", "SHELL", "TMPDIR", "TZ", "HTTP_PROXY",
+    "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
 ];
 
 /// Prefixes of further inherited variables.
 pub const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
 /// Variables of Windows programs, which also run under Wine and WSL; upper or lower case.
+#[rustfmt::skip] // a table of words
 pub const INHERITED_WINDOWS_VARIABLES: &[&str] = &[
-    "ALLUSERSPROFILE",
-    "APPDATA",
-    "COMMONPROGRAMFILES",
-    "COMMONPROGRAMFILES(X86)",
-    "COMMONPROGRAMW6432",
-    "COMPUTERNAME",
-    "COMSPEC",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "NUMBER_OF_PROCESSORS",
-    "OS",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-    "PROGRAMFILES(X86)",
-    "PROGRAMW6432",
-    "PUBLIC",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "USERDOMAIN",
-    "USERNAME",
-    "USERPROFILE",
-    "WINDIR",
+    "ALLUSERSPROFILE", "APPDATA", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(X86)",
+    "COMMONPROGRAMW6432", "COMPUTERNAME", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS", "OS", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
+    "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "PUBLIC", "SYSTEMDRIVE", "SYSTEMROOT",
+    "TEMP", "TMP", "USERDOMAIN", "USERNAME", "USERPROFILE", "WINDIR",
 ];
 
 /// Programs started by a desktop often lack the shell's PATH.
@@ -97,7 +58,7 @@ pub fn find_command(
     endpoint: &StdioEndpoint,
     ours: &BTreeMap<String, String>,
     home: Option<&Path>,
-) -> Result<PathBuf, Error> {
+) -> Result<PathBuf> {
     resolve_command(endpoint, &mut child_environment(ours, endpoint), home)
 }
 
@@ -107,7 +68,7 @@ pub(crate) fn resolve_command(
     endpoint: &StdioEndpoint,
     child: &mut BTreeMap<String, String>,
     home: Option<&Path>,
-) -> Result<PathBuf, Error> {
+) -> Result<PathBuf> {
     let command = endpoint.command.value().trim();
     let path = child.get("PATH").cloned().unwrap_or_default();
     let missing = |searched: String| Error::MissingExecutable {

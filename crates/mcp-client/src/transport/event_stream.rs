@@ -1,15 +1,20 @@
-//! Decoder of `text/event-stream`, for any chunking and every line end.
+//! `text/event-stream`: its decoder, and the stream of a response. The decoder is for any
+//! chunking and every line end.
 //!
 //! `wire::sse` is the other decoder of the workspace. It keeps raw bytes for a relay and waits for the
 //! byte after a lone carriage return; a client must dispatch the event at once, and track ids and
 //! retry times.
 
 use bytes::{Bytes, BytesMut};
+use http::Response;
+use http_body_util::BodyExt;
+use hyper::body::Incoming as Body;
 
-/// The largest event that is taken.
+use super::http_client::connection_error;
+use crate::error::Error;
+
 pub const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
 
-/// One event that was dispatched.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event {
     /// Its type; empty means `message`.
@@ -22,7 +27,6 @@ pub struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("event larger than {limit} bytes")]
 pub struct EventTooLarge {
-    /// What is allowed.
     pub limit: usize,
 }
 
@@ -50,7 +54,6 @@ impl Default for EventStream {
 }
 
 impl EventStream {
-    /// Events of at most `limit` bytes.
     pub fn with_limit(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -67,22 +70,18 @@ impl EventStream {
         }
     }
 
-    /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The id to resume after.
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// How long to wait before resuming.
     pub fn retry_ms(&self) -> Option<u64> {
         self.retry_ms
     }
 
-    /// The next event that is complete.
     pub fn next_event(&mut self) -> Result<Option<Event>, EventTooLarge> {
         while let Some(line) = self.next_line() {
             if let Some(event) = self.take_line(line) {
@@ -167,6 +166,63 @@ impl EventStream {
         let kind = std::mem::take(&mut self.kind);
         let data = self.data.split().freeze();
         std::mem::take(&mut self.has_data).then_some(Event { kind, data })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum NextEvent {
+    Event(Event),
+    Ended,
+}
+
+/// The event stream of one response.
+#[derive(Debug)]
+pub(crate) struct EventReader {
+    body: Body,
+    stream: EventStream,
+    /// The last id of the stream that this one resumes.
+    before: Option<String>,
+}
+
+impl EventReader {
+    pub(crate) fn new(response: Response<Body>, before: Option<&str>) -> Self {
+        let before = before.map(str::to_owned);
+        Self { body: response.into_body(), stream: EventStream::default(), before }
+    }
+
+    /// The next event. A broken body counts as ended if the stream can be resumed.
+    pub(crate) async fn next(&mut self) -> Result<NextEvent, Error> {
+        loop {
+            if let Some(event) =
+                self.stream.next_event().map_err(|error| Error::TooLarge { limit: error.limit })?
+            {
+                return Ok(NextEvent::Event(event));
+            }
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.stream.push(&data);
+                    }
+                }
+                Some(Err(error)) if self.last_id().is_none() => {
+                    return Err(connection_error(&error));
+                }
+                Some(Err(_)) | None => return Ok(NextEvent::Ended),
+            }
+        }
+    }
+
+    /// Reads to the end, so that the connection can be reused.
+    pub(crate) async fn finish(&mut self) {
+        while let Some(Ok(_)) = self.body.frame().await {}
+    }
+
+    pub(crate) fn last_id(&self) -> Option<&str> {
+        self.stream.last_id().or(self.before.as_deref()).filter(|id| !id.is_empty())
+    }
+
+    pub(crate) fn retry_ms(&self) -> Option<u64> {
+        self.stream.retry_ms()
     }
 }
 

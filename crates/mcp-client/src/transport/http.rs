@@ -4,8 +4,6 @@
 //! server may create a session, keep a stream open for its own messages, and support resuming a
 //! broken stream.
 
-pub(crate) mod event_reader;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -17,10 +15,12 @@ use hyper::body::Incoming as Body;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::event_reader::{EventReader, NextEvent};
-use super::http_client::{HttpClient, MAX_BODY_BYTES, media_type, read_body, refusal_error};
+use super::event_stream::{EventReader, NextEvent};
+use super::http_client::{
+    EVENTS, HttpClient, JSON, JSON_OR_EVENTS, MAX_BODY_BYTES, media_type, read_body, refusal_error,
+};
 use super::{OutgoingRequest, spawn_detached};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::message::{self, Message, RawJson, RpcError};
 use crate::protocol::Era;
 use crate::router::{CloseReason, ResponseWaiter, Router};
@@ -29,9 +29,6 @@ const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const ACCEPT_ANY: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const ACCEPT_EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 const MAX_RESUMES: u32 = 5;
 /// The longest error message that can mean a lost session.
@@ -91,7 +88,7 @@ impl HttpConnection {
         &self,
         outgoing: &OutgoingRequest<'_>,
         waiter: &mut ResponseWaiter,
-    ) -> Result<RawJson, Error> {
+    ) -> Result<RawJson> {
         let shared = &self.shared;
         let repeat = if outgoing.method == "tools/call" { Retry::Never } else { Retry::Once };
         let sent = shared.post(shared.headers(Some(outgoing)), &outgoing.body, repeat);
@@ -116,7 +113,7 @@ impl HttpConnection {
         }
     }
 
-    pub(crate) async fn send_message(&self, body: Bytes) -> Result<(), Error> {
+    pub(crate) async fn send_message(&self, body: Bytes) -> Result<()> {
         let shared = &self.shared;
         let response = shared.post(shared.headers(None), &body, Retry::Once).await?;
         if response.status().is_success() {
@@ -131,7 +128,7 @@ impl HttpConnection {
         response: Response<Body>,
         outgoing: &OutgoingRequest<'_>,
         waiter: &mut ResponseWaiter,
-    ) -> Result<RawJson, Error> {
+    ) -> Result<RawJson> {
         let shared = &self.shared;
         let mut events = EventReader::new(response, None);
         let mut tries = 0;
@@ -238,7 +235,7 @@ impl HttpState {
         headers: HeaderMap,
         body: &Bytes,
         repeat: Retry,
-    ) -> Result<Response<Body>, Error> {
+    ) -> Result<Response<Body>> {
         let send =
             |headers| self.client.send(Method::POST, self.client.url(), headers, body.clone());
         if repeat == Retry::Never {
@@ -256,7 +253,7 @@ impl HttpState {
 
     fn headers(&self, outgoing: Option<&OutgoingRequest<'_>>) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(8);
-        headers.insert(ACCEPT, ACCEPT_ANY);
+        headers.insert(ACCEPT, JSON_OR_EVENTS);
         headers.insert(CONTENT_TYPE, JSON);
         if let Some(negotiated) = self.negotiated.get() {
             headers.insert(PROTOCOL_VERSION, negotiated.version.clone());
@@ -282,7 +279,7 @@ impl HttpState {
         response: Response<Body>,
         kind: String,
         outgoing: &OutgoingRequest<'_>,
-    ) -> Result<RawJson, Error> {
+    ) -> Result<RawJson> {
         let status = response.status();
         if !status.is_success() {
             return Err(self.refused(response).await);
@@ -308,7 +305,7 @@ impl HttpState {
     }
 
     /// Finds the response to a request in a text and delivers other messages to the router.
-    fn take(&self, text: &Bytes, outgoing: &OutgoingRequest<'_>) -> Option<Result<RawJson, Error>> {
+    fn take(&self, text: &Bytes, outgoing: &OutgoingRequest<'_>) -> Option<Result<RawJson>> {
         let id = outgoing.id;
         let mut found = None;
         message::parse(text, |message| match message {
@@ -365,16 +362,16 @@ impl HttpState {
         }
     }
 
-    async fn resume(&self, broken: &EventReader) -> Result<EventReader, Error> {
+    async fn resume(&self, broken: &EventReader) -> Result<EventReader> {
         let wait = broken.retry_ms().map_or(RESUME_DELAY, Duration::from_millis);
         tokio::time::sleep(wait.clamp(MIN_RESUME_DELAY, MAX_RESUME_DELAY)).await;
         let response = self.open_stream(broken.last_id()).await?;
         Ok(EventReader::new(response, broken.last_id()))
     }
 
-    async fn open_stream(&self, last_id: Option<&str>) -> Result<Response<Body>, Error> {
+    async fn open_stream(&self, last_id: Option<&str>) -> Result<Response<Body>> {
         let mut headers = self.headers(None);
-        headers.insert(ACCEPT, ACCEPT_EVENTS);
+        headers.insert(ACCEPT, EVENTS);
         headers.remove(CONTENT_TYPE);
         if let Some(last) = last_id.and_then(|last| HeaderValue::from_str(last).ok()) {
             headers.insert(LAST_EVENT_ID, last);
@@ -429,31 +426,14 @@ impl HttpState {
 }
 
 fn starts_with_session(words: &str) -> bool {
+    const STARTS: &str = "session|invalid session|unknown session|no valid session|\
+                          expired session|mcp session";
     let words = words.to_ascii_lowercase();
-    [
-        "session",
-        "invalid session",
-        "unknown session",
-        "no valid session",
-        "expired session",
-        "mcp session",
-    ]
-    .iter()
-    .any(|start| words.starts_with(start))
+    STARTS.split('|').any(|start| words.starts_with(start))
 }
 
 fn tells_of_lost_session(words: &str) -> bool {
+    const SIGNS: &str = "not found|unknown|invalid|expired|terminated|no valid|does not exist";
     let words = words.to_ascii_lowercase();
-    words.contains("session")
-        && [
-            "not found",
-            "unknown",
-            "invalid",
-            "expired",
-            "terminated",
-            "no valid",
-            "does not exist",
-        ]
-        .iter()
-        .any(|sign| words.contains(sign))
+    words.contains("session") && SIGNS.split('|').any(|sign| words.contains(sign))
 }

@@ -25,7 +25,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use super::connector::{Connector, ProxySettings};
 use super::tls::{self, Peer};
 use crate::config::{HttpEndpoint, Text};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::message::truncated;
 use crate::url::{enters_private_network, resolve_reference, same_origin, without_query};
@@ -45,34 +45,25 @@ const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
 const IDLE_CONNECTION_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(4);
 
 /// Headers of the protocol: an entry cannot set them.
+#[rustfmt::skip] // a table of words
 const RESERVED: &[&str] = &[
-    "accept",
-    "accept-encoding",
-    "expect",
-    "keep-alive",
-    "te",
-    "trailer",
-    "upgrade",
-    "content-type",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "host",
-    "mcp-session-id",
-    "mcp-protocol-version",
-    "mcp-method",
-    "mcp-name",
-    "last-event-id",
+    "accept", "accept-encoding", "expect", "keep-alive", "te", "trailer", "upgrade", "content-type",
+    "content-length", "transfer-encoding", "connection", "host", "mcp-session-id",
+    "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id",
 ];
 
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(crate) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+pub(crate) const JSON_OR_EVENTS: HeaderValue =
+    HeaderValue::from_static("application/json, text/event-stream");
+
 pub(crate) type Authorized<'a> =
-    Pin<Box<dyn Future<Output = Result<Response<Incoming>, Error>> + Send + 'a>>;
+    Pin<Box<dyn Future<Output = Result<Response<Incoming>>> + Send + 'a>>;
 
 pub(crate) trait Authorizer: fmt::Debug + Send + Sync {
     fn send(self: Arc<Self>, client: &HttpClient, request: Request<Bytes>) -> Authorized<'_>;
 }
 
-/// An HTTP client for one server.
 #[derive(Debug)]
 pub struct HttpClient {
     client: Client<Connector, Full<Bytes>>,
@@ -85,8 +76,8 @@ pub struct HttpClient {
 
 impl HttpClient {
     /// Loads certificates and headers; does not connect.
-    pub(crate) fn new(endpoint: &HttpEndpoint, host: &Host) -> Result<Self, Error> {
-        Self::of(endpoint, host, Peer::Server)
+    pub(crate) fn new(endpoint: &HttpEndpoint, host: &Host) -> Result<Self> {
+        Self::with(endpoint, ProxySettings::from_environment(&host.environment), Peer::Server)
     }
 
     /// A client for one service with these headers, the system's certificate authorities, and the
@@ -95,7 +86,7 @@ impl HttpClient {
         url: &str,
         headers: Vec<(String, Text)>,
         environment: &BTreeMap<String, String>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self> {
         let endpoint = HttpEndpoint { headers, skip_preflight: true, ..HttpEndpoint::new(url) };
         // Loading the certificate authorities takes longer than many requests.
         let is_plain = url.starts_with("http://");
@@ -105,17 +96,14 @@ impl HttpClient {
 
     /// A client for other hosts than the server, such as its authorization server: only the
     /// certificate authorities of the entry apply.
-    pub(crate) fn to_others(endpoint: &HttpEndpoint, host: &Host) -> Result<Self, Error> {
-        let mut client = Self::of(endpoint, host, Peer::ThirdParty)?;
+    pub(crate) fn to_others(endpoint: &HttpEndpoint, host: &Host) -> Result<Self> {
+        let proxies = ProxySettings::from_environment(&host.environment);
+        let mut client = Self::with(endpoint, proxies, Peer::ThirdParty)?;
         client.configured.clear();
         Ok(client)
     }
 
-    fn of(endpoint: &HttpEndpoint, host: &Host, peer: Peer) -> Result<Self, Error> {
-        Self::with(endpoint, ProxySettings::from_environment(&host.environment), peer)
-    }
-
-    fn with(endpoint: &HttpEndpoint, proxies: ProxySettings, peer: Peer) -> Result<Self, Error> {
+    fn with(endpoint: &HttpEndpoint, proxies: ProxySettings, peer: Peer) -> Result<Self> {
         let shown = endpoint.url.shown().to_owned();
         let (url, login) = parse_address(endpoint.url.value())
             .map_err(|reason| Error::BadUrl { url: shown.clone(), reason })?;
@@ -146,7 +134,6 @@ impl HttpClient {
         std::mem::take(&mut self.configured)
     }
 
-    /// The URL of the server.
     pub fn url(&self) -> &Uri {
         &self.url
     }
@@ -168,7 +155,7 @@ impl HttpClient {
         target: &Uri,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response<Incoming>, Error> {
+    ) -> Result<Response<Incoming>> {
         let Some(authorizer) = &self.authorizer else {
             return self.follow(&method, target, &headers, body).await;
         };
@@ -186,7 +173,7 @@ impl HttpClient {
         target: &Uri,
         headers: &HeaderMap,
         body: Bytes,
-    ) -> Result<Response<Incoming>, Error> {
+    ) -> Result<Response<Incoming>> {
         let mut target = target.clone();
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send_once(method, &target, headers, body.clone()).await?;
@@ -203,7 +190,7 @@ impl HttpClient {
         target: &Uri,
         headers: &HeaderMap,
         body: Bytes,
-    ) -> Result<Response<Incoming>, Error> {
+    ) -> Result<Response<Incoming>> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method.clone();
         *request.uri_mut() = target.clone();
@@ -268,7 +255,7 @@ impl HttpClient {
     }
 }
 
-pub(crate) fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Error> {
+pub(crate) fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>> {
     let status = response.status();
     let followed = [
         StatusCode::MOVED_PERMANENTLY,
@@ -309,7 +296,7 @@ fn root_cause(error: &(dyn StdError + 'static)) -> String {
     error_chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
-fn configured_headers(endpoint: &HttpEndpoint) -> Result<HeaderMap, Error> {
+fn configured_headers(endpoint: &HttpEndpoint) -> Result<HeaderMap> {
     let mut map = HeaderMap::new();
     for (name, value) in &endpoint.headers {
         let bad = |reason| Error::BadHeader { name: name.clone(), reason };
@@ -356,7 +343,7 @@ pub(crate) fn media_type(headers: &HeaderMap) -> String {
     value.trim().to_ascii_lowercase()
 }
 
-pub(crate) async fn read_body(response: Response<Incoming>, limit: usize) -> Result<Bytes, Error> {
+pub(crate) async fn read_body(response: Response<Incoming>, limit: usize) -> Result<Bytes> {
     if let Some(coding) = response.headers().get(CONTENT_ENCODING)
         && coding != "identity"
     {
@@ -392,12 +379,16 @@ pub(crate) fn connection_error(error: &hyper::Error) -> Error {
     Error::Broken { reason: root_cause(error) }
 }
 
+pub(crate) fn challenges(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all(WWW_AUTHENTICATE).iter();
+    let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
 pub(crate) async fn refusal_error(response: Response<Incoming>) -> (Error, Bytes) {
     let status = response.status();
-    let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
-    let challenges: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
-    let challenge =
-        (!challenges.is_empty()).then(|| truncated(&challenges.join(", "), MAX_QUOTED_BYTES));
+    let challenge = challenges(response.headers());
+    let challenge = challenge.map(|challenge| truncated(&challenge, MAX_QUOTED_BYTES));
     if status == StatusCode::UNAUTHORIZED {
         return (Error::SignIn { challenge }, Bytes::new());
     }

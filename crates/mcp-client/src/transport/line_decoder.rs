@@ -4,13 +4,11 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use crate::message::response_id;
 
-/// The longest line.
 pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 const FIRST_READ_BYTES: usize = 8 * 1024;
 /// How much of both ends of an oversized line is kept, to find its id.
 const KEPT_END_BYTES: usize = 1024;
 
-/// A line of a server.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// Without its line end.
@@ -22,7 +20,6 @@ pub enum Line {
     },
 }
 
-/// Splits a byte stream into lines.
 #[derive(Debug)]
 pub struct LineDecoder {
     buffer: BytesMut,
@@ -45,7 +42,6 @@ impl Default for LineDecoder {
 }
 
 impl LineDecoder {
-    /// A decoder for lines of at most `limit` bytes.
     pub fn with_limit(limit: usize) -> Self {
         Self { buffer: BytesMut::new(), scanned: 0, overlong: None, limit }
     }
@@ -58,7 +54,6 @@ impl LineDecoder {
         &mut self.buffer
     }
 
-    /// The next complete line.
     pub fn next_line(&mut self) -> Option<Line> {
         if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
             let mut line = self.buffer.split_to(self.scanned + at);

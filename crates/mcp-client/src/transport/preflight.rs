@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::ACCEPT;
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 
-use super::http_client::{HttpClient, media_type};
+use super::http_client::{HttpClient, JSON_OR_EVENTS, media_type};
 use crate::error::Error;
 
 /// How long the probe may take; a slower URL is left to the handshake.
@@ -34,8 +34,7 @@ pub(crate) async fn probe(client: &HttpClient, connect_timeout: Duration) -> Res
 /// The content type of the first successful response that has one.
 async fn content_type(client: &HttpClient) -> Option<(Method, String)> {
     for (method, most) in [(Method::HEAD, HEAD_TIMEOUT), (Method::GET, PROBE_TIMEOUT)] {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let headers = HeaderMap::from_iter([(ACCEPT, JSON_OR_EVENTS)]);
         let sent = client.send(method.clone(), client.url(), headers, Bytes::new());
         let Ok(response) = tokio::time::timeout(most, sent).await else { continue };
         let response = response.ok()?;

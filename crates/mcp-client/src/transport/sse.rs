@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, Method, Uri};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::http::event_reader::{EventReader, NextEvent};
-use super::http_client::{HttpClient, media_type, refusal_error};
-use crate::error::Error;
+use super::event_stream::{EventReader, NextEvent};
+use super::http_client::{EVENTS, HttpClient, JSON, JSON_OR_EVENTS, media_type, refusal_error};
+use crate::error::{Error, Result};
 use crate::message;
 use crate::router::{CloseReason, Router};
 use crate::url::{resolve_reference, same_origin};
@@ -33,9 +33,8 @@ impl SseConnection {
         client: HttpClient,
         router: Arc<Router>,
         tasks: &TaskTracker,
-    ) -> Result<Self, Error> {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    ) -> Result<Self> {
+        let headers = HeaderMap::from_iter([(ACCEPT, EVENTS)]);
         let response = client.send(Method::GET, client.url(), headers, Bytes::new()).await?;
         if !response.status().is_success() {
             return Err(refusal_error(response).await.0);
@@ -60,10 +59,8 @@ impl SseConnection {
         Ok(Self { client: Arc::new(client), endpoint, closing, router })
     }
 
-    pub(crate) async fn send(&self, body: Bytes) -> Result<(), Error> {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    pub(crate) async fn send(&self, body: Bytes) -> Result<()> {
+        let headers = HeaderMap::from_iter([(ACCEPT, JSON_OR_EVENTS), (CONTENT_TYPE, JSON)]);
         let sent = self.client.send(Method::POST, &self.endpoint, headers, body);
         let Ok(response) = tokio::time::timeout(POST_TIMEOUT, sent).await else {
             return Err(Error::Broken {
@@ -89,7 +86,7 @@ impl Drop for SseConnection {
     }
 }
 
-async fn read_endpoint(client: &HttpClient, events: &mut EventReader) -> Result<Uri, Error> {
+async fn read_endpoint(client: &HttpClient, events: &mut EventReader) -> Result<Uri> {
     for _ in 0..MAX_EVENTS_BEFORE_ENDPOINT {
         let NextEvent::Event(event) = events.next().await? else {
             return Err(Error::Broken {

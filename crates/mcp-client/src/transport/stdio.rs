@@ -8,7 +8,6 @@ mod line_joiner;
 mod stdin_queue;
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +24,7 @@ use self::stdin_queue::{StdinQueue, WriteFailure};
 use super::environment;
 use super::line_decoder::{Line, LineDecoder, MAX_LINE_BYTES};
 use crate::config::StdioEndpoint;
-use crate::error::{Error, ProcessExit};
+use crate::error::{Error, ProcessExit, Result};
 use crate::guardian::Guardian;
 use crate::host::Host;
 use crate::message::{self, Message, truncated};
@@ -53,7 +52,6 @@ pub(crate) struct StdioContext<'a> {
     pub(crate) tasks: &'a TaskTracker,
 }
 
-#[derive(Debug)]
 pub(crate) struct StdioConnection {
     input: Arc<StdinQueue>,
     output: Arc<OutputTail>,
@@ -67,7 +65,7 @@ impl StdioConnection {
         endpoint: &StdioEndpoint,
         around: StdioContext<'_>,
         router: &Arc<Router>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self> {
         let host = around.host;
         let mut variables = environment::child_environment(&host.environment, endpoint);
         let program = environment::resolve_command(endpoint, &mut variables, host.home.as_deref())?;
@@ -134,7 +132,7 @@ impl StdioConnection {
     }
 
     /// Queues a message. Fails only if the server has stopped reading.
-    pub(crate) fn send(&self, body: &Bytes) -> Result<(), Error> {
+    pub(crate) fn send(&self, body: &Bytes) -> Result<()> {
         self.input.send(body)
     }
 
@@ -428,11 +426,5 @@ impl OutputTail {
         let start = if cut { memchr::memchr(b'\n', bytes).map_or(0, |at| at + 1) } else { 0 };
         let tail = String::from_utf8_lossy(&bytes[start..]).into_owned();
         (self.redactor.redact(tail.trim_end()).into_owned(), said.noise.clone())
-    }
-}
-
-impl fmt::Debug for OutputTail {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Words")
     }
 }

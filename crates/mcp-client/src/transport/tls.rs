@@ -9,7 +9,9 @@ use std::sync::{Arc, OnceLock};
 use pkcs8::EncryptedPrivateKeyInfoRef;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ClientConfig, WantsClientCert, WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::server::ParsedCertificate;
 use rustls::{ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
@@ -17,7 +19,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 use self::traditional_key::DecryptError;
 use crate::config::{ClientCert, HttpEndpoint, Text, Verify};
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 const NO_PASSWORD: &str = "is encrypted, but no password is set";
 const WRONG_PASSWORD: &str = "cannot be decrypted: wrong password";
@@ -35,11 +37,16 @@ pub(crate) enum Peer {
 }
 
 /// Loads every file that the entry names, so that an unreadable one fails before connecting.
-pub(crate) fn configure(endpoint: &HttpEndpoint, peer: Peer) -> Result<Arc<ClientConfig>, Error> {
+pub(crate) fn configure(endpoint: &HttpEndpoint, peer: Peer) -> Result<Arc<ClientConfig>> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|error| internal(endpoint, &error))?;
+        .map_err(|error| {
+            let (url, reason) = (endpoint.url.shown().to_owned(), error.to_string());
+            Error::Tls { url, reason }
+        })?;
+    let algorithms = provider.signature_verification_algorithms;
+    let verifier = |rule| Arc::new(CertificateVerifier { algorithms, rule });
     let builder = match (&endpoint.verify, peer) {
         (_, Peer::PlainText) => builder.with_root_certificates(RootCertStore::empty()),
         (Verify::System, Peer::Server) => builder.with_root_certificates(required_roots(endpoint)?),
@@ -52,12 +59,10 @@ pub(crate) fn configure(endpoint: &HttpEndpoint, peer: Peer) -> Result<Arc<Clien
                 Peer::ThirdParty => RootCertStore::clone(&system_roots()),
             };
             let rule = VerifyRule::bundle(path, beside, &provider)?;
-            let judge = Arc::new(CertificateVerifier { provider, rule });
-            builder.dangerous().with_custom_certificate_verifier(judge)
+            builder.dangerous().with_custom_certificate_verifier(verifier(rule))
         }
         (Verify::Off, Peer::Server) => {
-            let judge = Arc::new(CertificateVerifier { provider, rule: VerifyRule::AcceptAny });
-            builder.dangerous().with_custom_certificate_verifier(judge)
+            builder.dangerous().with_custom_certificate_verifier(verifier(VerifyRule::AcceptAny))
         }
     };
     let config = match (&endpoint.client_cert, peer) {
@@ -65,10 +70,6 @@ pub(crate) fn configure(endpoint: &HttpEndpoint, peer: Peer) -> Result<Arc<Clien
         _ => builder.with_no_client_auth(),
     };
     Ok(Arc::new(config))
-}
-
-fn internal(endpoint: &HttpEndpoint, error: &rustls::Error) -> Error {
-    Error::Tls { url: endpoint.url.shown().to_owned(), reason: error.to_string() }
 }
 
 /// The system's authorities, and why some could not be loaded. Loaded once: it takes tens of
@@ -88,7 +89,7 @@ fn system_roots() -> Arc<RootCertStore> {
 }
 
 /// The system's authorities; an error if there are none to verify the server with.
-fn required_roots(endpoint: &HttpEndpoint) -> Result<Arc<RootCertStore>, Error> {
+fn required_roots(endpoint: &HttpEndpoint) -> Result<Arc<RootCertStore>> {
     let (roots, trouble) = system();
     if roots.is_empty() && endpoint.url.value().starts_with("https") {
         let reason = trouble.clone().unwrap_or_else(|| "the system has none".to_owned());
@@ -100,7 +101,7 @@ fn required_roots(endpoint: &HttpEndpoint) -> Result<Arc<RootCertStore>, Error> 
 fn with_client_certificate(
     builder: ConfigBuilder<ClientConfig, WantsClientCert>,
     cert: &ClientCert,
-) -> Result<ClientConfig, Error> {
+) -> Result<ClientConfig> {
     let chain = certificates("the client certificate", &cert.cert)?;
     let key_path = cert.key.as_ref().unwrap_or(&cert.cert);
     let key = private_key(key_path, cert.password.as_ref())?;
@@ -113,7 +114,7 @@ fn with_client_certificate(
     })
 }
 
-fn certificates(what: &'static str, path: &Text) -> Result<Vec<CertificateDer<'static>>, Error> {
+fn certificates(what: &'static str, path: &Text) -> Result<Vec<CertificateDer<'static>>> {
     let pem = read(what, path)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     match found {
@@ -123,7 +124,7 @@ fn certificates(what: &'static str, path: &Text) -> Result<Vec<CertificateDer<'s
     }
 }
 
-fn private_key(path: &Text, password: Option<&Text>) -> Result<PrivateKeyDer<'static>, Error> {
+fn private_key(path: &Text, password: Option<&Text>) -> Result<PrivateKeyDer<'static>> {
     const WHAT: &str = "the client key";
     let pem = read(WHAT, path)?;
     if let Some(encrypted) = encrypted_section(&pem) {
@@ -159,7 +160,7 @@ fn encrypted_section(pem: &[u8]) -> Option<Vec<u8>> {
     Some(document.as_bytes().to_vec())
 }
 
-fn read(what: &'static str, path: &Text) -> Result<Vec<u8>, Error> {
+fn read(what: &'static str, path: &Text) -> Result<Vec<u8>> {
     let place = Path::new(path.value());
     let metadata = fs::metadata(place)
         .map_err(|error| unusable(what, path, &format!("cannot be read: {error}")))?;
@@ -183,7 +184,7 @@ fn unusable(what: &'static str, path: &Text, reason: &str) -> Error {
 /// A custom verifier; signatures are checked as usual.
 #[derive(Debug)]
 struct CertificateVerifier {
-    provider: Arc<CryptoProvider>,
+    algorithms: WebPkiSupportedAlgorithms,
     rule: VerifyRule,
 }
 
@@ -201,11 +202,7 @@ enum VerifyRule {
 
 impl VerifyRule {
     /// The authorities of a file, in addition to `beside`.
-    fn bundle(
-        path: &Text,
-        beside: RootCertStore,
-        provider: &Arc<CryptoProvider>,
-    ) -> Result<Self, Error> {
+    fn bundle(path: &Text, beside: RootCertStore, provider: &Arc<CryptoProvider>) -> Result<Self> {
         const WHAT: &str = "the CA bundle";
         let listed = certificates(WHAT, path)?;
         let mut roots = beside;
@@ -258,12 +255,7 @@ impl ServerCertVerifier for CertificateVerifier {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(
-            message,
-            cert,
-            signed,
-            &self.provider.signature_verification_algorithms,
-        )
+        verify_tls12_signature(message, cert, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -272,15 +264,10 @@ impl ServerCertVerifier for CertificateVerifier {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(
-            message,
-            cert,
-            signed,
-            &self.provider.signature_verification_algorithms,
-        )
+        verify_tls13_signature(message, cert, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }

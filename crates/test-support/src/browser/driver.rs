@@ -1,13 +1,14 @@
-//! The driver process and the `WebDriver` commands that tests need.
+//! The driver process and the `WebDriver` commands that tests need. It ends process trees, so that no
+//! browser is left behind; Linux only, elsewhere it finds none.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-
-use super::processes;
 
 const ANSWER_WAIT: Duration = Duration::from_mins(1);
 /// Largest response: a screenshot of a long page.
@@ -92,7 +93,7 @@ impl Driver {
     }
 
     pub(super) fn processes(&self) -> Vec<u32> {
-        processes::tree(self.process.id())
+        process_tree(self.process.id())
     }
 
     fn in_session(&self, path: &str) -> String {
@@ -121,7 +122,7 @@ impl Drop for Driver {
         }
         let _ = self.process.kill();
         let _ = self.process.wait();
-        processes::outlive(&started, END_WAIT);
+        outlive(&started, END_WAIT);
     }
 }
 
@@ -155,4 +156,59 @@ fn exchange(port: u16, method: &str, path: &str, body: &Value) -> Result<Value, 
         _ => agent.post(address).send_json(body),
     }?;
     answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_json()
+}
+
+const POLL: Duration = Duration::from_millis(10);
+
+struct Process {
+    id: u32,
+    parent: u32,
+    ended: bool,
+}
+
+fn process_tree(root: u32) -> Vec<u32> {
+    let all = all();
+    let mut found = BTreeSet::from([root]);
+    let mut before = 0;
+    while found.len() > before {
+        before = found.len();
+        let children = all.iter().filter(|process| found.contains(&process.parent));
+        let children: Vec<u32> = children.map(|process| process.id).collect();
+        found.extend(children);
+    }
+    found.into_iter().collect()
+}
+
+pub(super) fn running_among(ids: &[u32]) -> Vec<u32> {
+    let running = all().into_iter().filter(|process| !process.ended);
+    running.map(|process| process.id).filter(|id| ids.contains(id)).collect()
+}
+
+/// Waits until none of them runs and kills those that do not exit in time.
+fn outlive(ids: &[u32], patience: Duration) {
+    let deadline = Instant::now() + patience;
+    let mut left = running_among(ids);
+    while !left.is_empty() && Instant::now() < deadline {
+        std::thread::sleep(POLL);
+        left = running_among(ids);
+    }
+    for id in left {
+        // It may have just exited.
+        let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+    }
+}
+
+fn all() -> Vec<Process> {
+    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
+    folders
+        .filter_map(|folder| {
+            let id = folder.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(folder.path().join("stat")).ok()?;
+            // The name is in parentheses and may contain any character.
+            let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+            let ended = matches!(fields.next()?, "Z" | "X");
+            let parent = fields.next()?.parse().ok()?;
+            Some(Process { id, parent, ended })
+        })
+        .collect()
 }

@@ -13,9 +13,9 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::RecordedRequest;
-use crate::http::{AfterReply, Reply, Request, hold, serve};
+use crate::http::{AfterReply, Replied, Reply, Request, hold, serve};
 use crate::wait::lock;
-use endpoints::{EndpointAnswer, Origins};
+use endpoints::{EndpointAnswer, EndpointRequest, Origins};
 use grant_store::GrantStore;
 use script::merge;
 pub use script::{Challenge, Endpoint, Fault, Issuer, RedirectChange, Refresh, Script};
@@ -153,7 +153,7 @@ impl ServerState {
         issuer: Issuer,
         fault: Option<&Fault>,
         stream: &mut TcpStream,
-    ) -> std::io::Result<AfterReply> {
+    ) -> Replied {
         // Rejected before anything is done.
         let refusal = match fault {
             Some(Fault::Refuse { status, error, description }) => {
@@ -178,7 +178,7 @@ impl ServerState {
             Some(Fault::HangUp) => return Ok(AfterReply::Close),
             _ => return self.act(request, issuer, fault, stream),
         };
-        refusal.for_method(&request.method).write(stream).map(|()| AfterReply::KeepOpen)
+        refusal.for_method(&request.method).write(stream)
     }
 
     /// Handles the request; a fault may truncate the response.
@@ -188,17 +188,14 @@ impl ServerState {
         issuer: Issuer,
         fault: Option<&Fault>,
         stream: &mut TcpStream,
-    ) -> std::io::Result<AfterReply> {
+    ) -> Replied {
         if let Some(Fault::Late(delay)) = fault {
             thread::sleep(*delay);
         }
         let answer = self.answer(request, issuer);
         let (status, body) = match answer {
             EndpointAnswer::Other(reply) if fault != Some(&Fault::Lost) => {
-                return reply
-                    .for_method(&request.method)
-                    .write(stream)
-                    .map(|()| AfterReply::KeepOpen);
+                return reply.for_method(&request.method).write(stream);
             }
             EndpointAnswer::Other(_) => return Ok(AfterReply::Close),
             EndpointAnswer::Json(status, body) => (status, body),
@@ -226,24 +223,21 @@ impl ServerState {
         }
         .for_method(&request.method)
         .write(stream)
-        .map(|()| AfterReply::KeepOpen)
     }
 
     fn answer(&self, request: &Request, issuer: Issuer) -> EndpointAnswer {
         let mut state = lock(&self.state);
         let State { script, vault, .. } = &mut *state;
-        let base = self.places.of(issuer);
+        let mut asked = EndpointRequest { vault, script, places: &self.places, request, issuer };
         let mut answer = match Route::of(request, issuer) {
-            Route::ResourceMetadata => endpoints::resource_metadata(&self.places, script),
-            Route::ServerMetadata => endpoints::server_metadata(base, script),
-            Route::Registration => endpoints::register(vault, script, request),
-            Route::Authorization => endpoints::authorize(vault, script, request, (issuer, base)),
-            Route::Token => endpoints::token(vault, script, request, issuer),
-            Route::DeviceAuthorization => {
-                endpoints::authorize_device(vault, script, request, (issuer, base))
-            }
-            Route::Revocation => endpoints::revoke(vault, request),
-            Route::Mcp => mcp_server::answer(vault, script, &self.places, request),
+            Route::ResourceMetadata => asked.resource_metadata(),
+            Route::ServerMetadata => asked.server_metadata(),
+            Route::Registration => asked.register(),
+            Route::Authorization => asked.authorize(),
+            Route::Token => asked.token(),
+            Route::DeviceAuthorization => asked.authorize_device(),
+            Route::Revocation => asked.revoke(),
+            Route::Mcp => mcp_server::answer(&asked),
             Route::Nowhere => EndpointAnswer::Other(Reply::text(404, "not here")),
         };
         if let EndpointAnswer::Json(200 | 201, body) = &mut answer

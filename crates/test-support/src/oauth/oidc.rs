@@ -1,12 +1,12 @@
 //! `oidc-provider` of Node, and an MCP server that it protects.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::RecordedRequest;
 use super::certificate::LoopbackCertificate;
-use super::process::Process;
+use super::process::AuthServer;
 use crate::mcp::ServerCommand;
 use crate::mcp::installed::{must_exist, private_folder, script};
 
@@ -76,7 +76,7 @@ impl Default for OidcOptions {
 /// An authorization server of Node, and an MCP server behind it, each on its own port.
 ///
 /// - **MCP server**: Streamable HTTP (plain JSON, no sessions, with handshake) at
-///   [`mcp_url`](Self::mcp_url), the transport of 2024-11-05 at [`sse_url`](Self::sse_url). Tools:
+///   [`mcp_url`](AuthServer::mcp_url), the transport of 2024-11-05 at [`sse_url`](Self::sse_url). Tools:
 ///   `echo(text)`, read-only, for the scope `mcp:read`, and `write(text)` for `mcp:write`; a token
 ///   without it gets 403 `insufficient_scope`. Without a valid token: 401 with `resource_metadata`
 ///   and `scope="mcp:read"`. The metadata are at `/.well-known/oauth-protected-resource/mcp` and
@@ -92,7 +92,7 @@ impl Default for OidcOptions {
 ///   registers with a `scope` may not request another: it gets `invalid_scope`.
 #[derive(Debug)]
 pub struct Oidc {
-    process: Process,
+    server: AuthServer,
     loopback: Option<LoopbackCertificate>,
 }
 
@@ -112,33 +112,24 @@ impl Oidc {
             env.push(("NODE_EXTRA_CA_CERTS".to_owned(), authority));
         }
         let launch = ServerCommand { command: node, args: vec![script("oidc.mjs")], env };
-        Self { process: Process::start(&launch), loopback }
-    }
-
-    /// The MCP server over Streamable HTTP.
-    pub fn mcp_url(&self) -> &str {
-        self.process.address("mcp")
+        Self { server: AuthServer::start(&launch), loopback }
     }
 
     /// The MCP server over the transport of 2024-11-05.
     pub fn sse_url(&self) -> &str {
-        self.process.address("sse")
-    }
-
-    pub fn issuer(&self) -> &str {
-        self.process.address("issuer")
+        self.server.address("sse")
     }
 
     /// Publishes a client metadata document on an https server and returns its URL, which is added
     /// to `body` as `client_id` unless it has one. The path begins with a slash.
     pub fn publish_document(&self, path: &str, status: u16, mut body: Value) -> String {
         assert!(self.loopback.is_some(), "no document server: set `client_documents`");
-        let address = format!("{}{path}", self.process.address("documents"));
+        let address = format!("{}{path}", self.server.address("documents"));
         if body.is_object() && body["client_id"].is_null() {
             body["client_id"] = address.clone().into();
         }
         let document = json!({ "path": path, "status": status, "body": body });
-        self.process.control("document", &document);
+        self.server.control("document", &document);
         address
     }
 
@@ -147,67 +138,37 @@ impl Oidc {
         self.loopback.as_ref().map(LoopbackCertificate::authority)
     }
 
-    /// All requests so far to any of its servers, oldest first.
-    pub fn requests(&self) -> Vec<RecordedRequest> {
-        self.process.requests()
-    }
-
-    pub fn token_requests(&self) -> Vec<RecordedRequest> {
-        let mut requests = self.requests();
-        requests.retain(|seen| seen.server == "issuer" && seen.route() == "/token");
-        requests
-    }
-
-    /// All clients that registered themselves.
-    pub fn clients(&self) -> Vec<Value> {
-        self.process.clients()
-    }
-
-    pub fn forget_clients(&self) {
-        self.process.control("forget_clients", &Value::Null);
-    }
-
-    /// Makes all access tokens so far invalid; refresh tokens stay valid.
-    pub fn expire_access_tokens(&self) {
-        self.process.control("expire_access", &Value::Null);
-    }
-
-    pub fn revoke_everything(&self) {
-        self.process.control("revoke_all", &Value::Null);
-    }
-
-    /// Lifetime of access tokens that are issued from now on.
-    pub fn set_access_seconds(&self, seconds: u32) {
-        self.settings(&json!({ "access_seconds": seconds }));
-    }
-
     /// Makes the MCP server name and trust this issuer, which must be another [`Oidc`] that
     /// [allows](Self::allow_resource) the resource.
     pub fn move_to_issuer(&self, issuer: &str) {
-        self.settings(&json!({ "resource_issuer": issuer }));
+        self.server.settings(&json!({ "resource_issuer": issuer }));
     }
 
     pub fn allow_resource(&self, resource: &str) {
-        self.settings(&json!({ "extra_resources": [resource] }));
+        self.server.settings(&json!({ "extra_resources": [resource] }));
     }
 
     /// The value of `iss` on redirects; an empty string removes it, `None` restores it.
     pub fn set_redirect_iss(&self, iss: Option<&str>) {
-        self.settings(&json!({ "redirect_iss": iss }));
+        self.server.settings(&json!({ "redirect_iss": iss }));
     }
 
     pub fn set_challenge_scope(&self, scope: Option<&str>) {
-        self.settings(&json!({ "challenge_scope": scope }));
+        self.server.settings(&json!({ "challenge_scope": scope }));
     }
 
     /// Answers every token request with this; `None` restores the correct answer.
     pub fn set_token_answer(&self, answer: Option<(u16, Value)>) {
         let answer = answer.map(|(status, body)| json!({ "status": status, "body": body }));
-        self.settings(&json!({ "token_answer": answer }));
+        self.server.settings(&json!({ "token_answer": answer }));
     }
+}
 
-    fn settings(&self, changes: &Value) {
-        self.process.control("settings", changes);
+impl Deref for Oidc {
+    type Target = AuthServer;
+
+    fn deref(&self) -> &AuthServer {
+        &self.server
     }
 }
 

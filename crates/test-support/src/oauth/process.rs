@@ -6,7 +6,7 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::RecordedRequest;
 use crate::mcp::ServerCommand;
@@ -75,15 +75,73 @@ impl Process {
         });
         read.unwrap_or_else(|error| panic!("{address}: {error}"))
     }
+}
 
-    pub(super) fn requests(&self) -> Vec<RecordedRequest> {
+/// An authorization server, and the MCP server that it protects.
+#[derive(Debug)]
+pub struct AuthServer(Process);
+
+impl AuthServer {
+    pub(super) fn start(launch: &ServerCommand) -> Self {
+        Self(Process::start(launch))
+    }
+
+    pub(super) fn address(&self, name: &str) -> &str {
+        self.0.address(name)
+    }
+
+    pub(super) fn control(&self, action: &str, body: &Value) -> Value {
+        self.0.control(action, body)
+    }
+
+    pub(super) fn settings(&self, changes: &Value) {
+        self.control("settings", changes);
+    }
+
+    /// The MCP server over Streamable HTTP.
+    pub fn mcp_url(&self) -> &str {
+        self.address("mcp")
+    }
+
+    pub fn issuer(&self) -> &str {
+        self.address("issuer")
+    }
+
+    /// All requests so far to any of its servers, oldest first.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         let seen = self.control("seen", &Value::Null);
         seen["requests"].as_array().into_iter().flatten().map(RecordedRequest::from_json).collect()
     }
 
-    pub(super) fn clients(&self) -> Vec<Value> {
-        let seen = self.control("seen", &Value::Null);
-        seen["clients"].as_array().cloned().unwrap_or_default()
+    pub fn token_requests(&self) -> Vec<RecordedRequest> {
+        let mut requests = self.requests();
+        requests.retain(|seen| seen.server != "mcp" && seen.route() == "/token");
+        requests
+    }
+
+    /// All clients that registered themselves.
+    pub fn clients(&self) -> Vec<Value> {
+        self.control("seen", &Value::Null)["clients"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Removes all clients: the token endpoint answers `invalid_client` with 401.
+    pub fn forget_clients(&self) {
+        self.control("forget_clients", &Value::Null);
+    }
+
+    /// Makes all access tokens so far invalid; refresh tokens stay valid.
+    pub fn expire_access_tokens(&self) {
+        self.control("expire_access", &Value::Null);
+    }
+
+    /// Removes all tokens and codes.
+    pub fn revoke_everything(&self) {
+        self.control("revoke_all", &Value::Null);
+    }
+
+    /// Lifetime of access tokens that are issued from now on.
+    pub fn set_access_seconds(&self, seconds: u32) {
+        self.settings(&json!({ "access_seconds": seconds }));
     }
 }
 

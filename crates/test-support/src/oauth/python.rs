@@ -1,9 +1,10 @@
 //! The authorization server of the official Python SDK, in front of an MCP server of the same SDK.
 
+use std::ops::Deref;
+
 use serde_json::{Value, json};
 
-use super::RecordedRequest;
-use super::process::Process;
+use super::process::AuthServer;
 use crate::mcp::installed::python_script;
 
 #[derive(Debug, Clone)]
@@ -24,7 +25,7 @@ impl Default for PythonOptions {
 ///
 /// - The MCP server supports Streamable HTTP in both protocol generations; its one tool is
 ///   `echo(text)`. A token must have the scope `mcp:read` and be for the resource
-///   [`mcp_url`](Self::mcp_url).
+///   [`mcp_url`](AuthServer::mcp_url).
 /// - It offers dynamic registration (`none`, `client_secret_post`, `client_secret_basic`), PKCE
 ///   with S256, and revocation; not `iss` on redirects, client metadata documents, or
 ///   introspection.
@@ -34,7 +35,7 @@ impl Default for PythonOptions {
 /// - It serves hundreds of refreshes a second over one connection.
 #[derive(Debug)]
 pub struct PythonOauth {
-    process: Process,
+    server: AuthServer,
 }
 
 impl PythonOauth {
@@ -43,58 +44,23 @@ impl PythonOauth {
         let options =
             json!({ "access_seconds": options.access_seconds, "clients": options.clients });
         launch.env.push(("OAUTH_OPTIONS".to_owned(), options.to_string()));
-        Self { process: Process::start(&launch) }
-    }
-
-    pub fn mcp_url(&self) -> &str {
-        self.process.address("mcp")
-    }
-
-    pub fn issuer(&self) -> &str {
-        self.process.address("issuer")
-    }
-
-    /// All requests so far, oldest first.
-    pub fn requests(&self) -> Vec<RecordedRequest> {
-        self.process.requests()
-    }
-
-    pub fn token_requests(&self) -> Vec<RecordedRequest> {
-        let mut requests = self.requests();
-        requests.retain(|request| request.route() == "/token");
-        requests
-    }
-
-    pub fn clients(&self) -> Vec<Value> {
-        self.process.clients()
+        Self { server: AuthServer::start(&launch) }
     }
 
     pub fn reused_refresh_tokens(&self) -> u64 {
-        self.process.control("seen", &Value::Null)["reused"].as_u64().unwrap_or_default()
-    }
-
-    /// Lifetime of access tokens that are issued from now on.
-    pub fn set_access_seconds(&self, seconds: u32) {
-        self.process.control("settings", &json!({ "access_seconds": seconds }));
+        self.server.control("seen", &Value::Null)["reused"].as_u64().unwrap_or_default()
     }
 
     /// How many requests an access token is valid for; `None` is no limit.
     pub fn set_access_uses(&self, uses: Option<u32>) {
-        self.process.control("settings", &json!({ "access_uses": uses }));
+        self.server.settings(&json!({ "access_uses": uses }));
     }
+}
 
-    /// Removes all access tokens; refresh tokens stay valid.
-    pub fn expire_access_tokens(&self) {
-        self.process.control("expire_access", &Value::Null);
-    }
+impl Deref for PythonOauth {
+    type Target = AuthServer;
 
-    /// Removes all tokens and codes.
-    pub fn revoke_everything(&self) {
-        self.process.control("revoke_all", &Value::Null);
-    }
-
-    /// Removes all clients: the token endpoint answers `invalid_client` with 401.
-    pub fn forget_clients(&self) {
-        self.process.control("forget_clients", &Value::Null);
+    fn deref(&self) -> &AuthServer {
+        &self.server
     }
 }

@@ -4,31 +4,15 @@ use serde_json::{Value, json};
 
 use super::dialect::{Event, EventPosition, halves};
 use super::generated_answer::GeneratedAnswer;
-use super::model_request::{ModelRequest, items};
+use super::model_request::items;
 use crate::http::Request;
 
 /// Allowed members of a request; others are rejected.
+#[rustfmt::skip] // a table of words
 const FIELDS: [&str; 20] = [
-    "model",
-    "messages",
-    "max_tokens",
-    "system",
-    "stream",
-    "temperature",
-    "top_p",
-    "top_k",
-    "stop_sequences",
-    "tools",
-    "tool_choice",
-    "metadata",
-    "thinking",
-    "service_tier",
-    "container",
-    "mcp_servers",
-    "context_management",
-    "output_config",
-    "output_format",
-    "cache_control",
+    "model", "messages", "max_tokens", "system", "stream", "temperature", "top_p", "top_k",
+    "stop_sequences", "tools", "tool_choice", "metadata", "thinking", "service_tier", "container",
+    "mcp_servers", "context_management", "output_config", "output_format", "cache_control",
 ];
 
 pub(super) fn complaint(body: &Value, request: &Request) -> Option<String> {
@@ -111,7 +95,7 @@ fn about_results(before: Option<&Value>, message: &Value) -> Option<String> {
     Some(format!("messages: unexpected tool_use_id {id} in tool_result blocks"))
 }
 
-pub(super) fn whole(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer) -> Value {
+pub(super) fn whole(answer: &GeneratedAnswer<'_>) -> Value {
     let mut content: Vec<Value> = Vec::new();
     if !answer.pieces.is_empty() {
         content.push(json!({"type": "text", "text": answer.text()}));
@@ -121,7 +105,7 @@ pub(super) fn whole(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer)
         content.push(json!({"type": "tool_use", "id": toolu(&call.id), "name": call.name,
             "input": input}));
     }
-    let mut whole = shell(number, ask);
+    let mut whole = shell(answer);
     whole["content"] = content.into();
     whole["stop_reason"] = stop_reason(answer).into();
     if let Some(usage) = answer.usage {
@@ -130,8 +114,8 @@ pub(super) fn whole(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer)
     whole
 }
 
-pub(super) fn events(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer) -> Vec<Event> {
-    let mut message = shell(number, ask);
+pub(super) fn events(answer: &GeneratedAnswer<'_>) -> Vec<Event> {
+    let mut message = shell(answer);
     if let Some(usage) = answer.usage {
         message["usage"] = usage_of(usage.input, 1);
     }
@@ -200,9 +184,10 @@ pub(super) fn models(models: &[String]) -> Value {
 }
 
 /// A message without content.
-fn shell(number: usize, ask: &ModelRequest) -> Value {
-    json!({"id": format!("msg_upstream{number}"), "type": "message", "role": "assistant",
-        "model": ask.model, "content": [], "stop_reason": null, "stop_sequence": null})
+fn shell(answer: &GeneratedAnswer<'_>) -> Value {
+    let id = format!("msg_upstream{}", answer.number);
+    json!({"id": id, "type": "message", "role": "assistant", "model": answer.ask.model,
+        "content": [], "stop_reason": null, "stop_sequence": null})
 }
 
 fn start(index: usize, block: &Value) -> Value {
@@ -218,7 +203,7 @@ fn usage_of(input: i64, output: i64) -> Value {
         "cache_read_input_tokens": 0, "output_tokens": output, "service_tier": "standard"})
 }
 
-fn stop_reason(answer: &GeneratedAnswer) -> &'static str {
+fn stop_reason(answer: &GeneratedAnswer<'_>) -> &'static str {
     if answer.calls.is_empty() { "end_turn" } else { "tool_use" }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::dialect::{CREATED, Event, EventPosition, halves};
 use super::generated_answer::{GeneratedAnswer, ToolCall};
-use super::model_request::{Delivery, ModelRequest, items};
+use super::model_request::{Delivery, items};
 
 pub(super) fn complaint(body: &Value) -> Option<String> {
     if !body["model"].is_string() {
@@ -36,7 +36,7 @@ pub(super) fn complaint(body: &Value) -> Option<String> {
     None
 }
 
-pub(super) fn whole(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer) -> Value {
+pub(super) fn whole(answer: &GeneratedAnswer<'_>) -> Value {
     let mut message = json!({"role": "assistant", "content": answer.text(), "refusal": null,
         "annotations": []});
     if !answer.calls.is_empty() {
@@ -52,8 +52,8 @@ pub(super) fn whole(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer)
     }
     let choice = json!({"index": 0, "message": message, "logprobs": null,
         "finish_reason": finish_reason(answer)});
-    let mut whole = json!({"id": id(number), "object": "chat.completion", "created": CREATED,
-        "model": ask.model, "service_tier": "default", "system_fingerprint": "fp_upstream",
+    let mut whole = json!({"id": id(answer), "object": "chat.completion", "created": CREATED,
+        "model": answer.ask.model, "service_tier": "default", "system_fingerprint": "fp_upstream",
         "choices": [choice]});
     if let Some(usage) = usage(answer) {
         whole["usage"] = usage;
@@ -61,11 +61,11 @@ pub(super) fn whole(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer)
     whole
 }
 
-pub(super) fn events(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer) -> Vec<Event> {
-    let with_usage = ask.delivery == Delivery::StreamWithUsage;
+pub(super) fn events(answer: &GeneratedAnswer<'_>) -> Vec<Event> {
+    let with_usage = answer.ask.delivery == Delivery::StreamWithUsage;
     let chunk = |choices: Value| {
-        let mut chunk = json!({"id": id(number), "object": "chat.completion.chunk",
-            "created": CREATED, "model": ask.model, "service_tier": "default",
+        let mut chunk = json!({"id": id(answer), "object": "chat.completion.chunk",
+            "created": CREATED, "model": answer.ask.model, "service_tier": "default",
             "system_fingerprint": "fp_upstream", "choices": choices});
         if with_usage {
             chunk["usage"] = Value::Null;
@@ -111,11 +111,11 @@ pub(super) fn error(status: u16, message: &str) -> Value {
     json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
 }
 
-fn finish_reason(answer: &GeneratedAnswer) -> &'static str {
+fn finish_reason(answer: &GeneratedAnswer<'_>) -> &'static str {
     if answer.calls.is_empty() { "stop" } else { "tool_calls" }
 }
 
-fn usage(answer: &GeneratedAnswer) -> Option<Value> {
+fn usage(answer: &GeneratedAnswer<'_>) -> Option<Value> {
     let usage = answer.usage?;
     Some(json!({"prompt_tokens": usage.input, "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output,
@@ -124,6 +124,6 @@ fn usage(answer: &GeneratedAnswer) -> Option<Value> {
             "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0}}))
 }
 
-fn id(number: usize) -> String {
-    format!("chatcmpl-upstream{number}")
+fn id(answer: &GeneratedAnswer<'_>) -> String {
+    format!("chatcmpl-upstream{}", answer.number)
 }

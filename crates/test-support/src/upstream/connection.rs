@@ -16,7 +16,7 @@ use super::pass_through;
 use super::recorded_request::{Exchange, Outcome};
 use super::server_state::{OpenConnection, ServerState};
 use super::step_runner::{StepRunner, send};
-use crate::http::{AfterReply, Reply, Request};
+use crate::http::{AfterReply, Replied, Reply, Request};
 use crate::wait::lock;
 
 /// Small, because there may be a thousand threads; a deeply nested body must fit.
@@ -78,7 +78,7 @@ fn respond(
     exchange: &Exchange,
     request: &Request,
     stream: &TcpStream,
-) -> io::Result<AfterReply> {
+) -> Replied {
     let path = request.path.split('?').next().unwrap_or_default();
     let dialect = Dialect::of(path, request);
     let refused = |status, message: &str| {

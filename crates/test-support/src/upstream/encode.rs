@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::dialect::{CREATED, Dialect, Event, EventPosition};
 use super::generated_answer::GeneratedAnswer;
-use super::model_request::ModelRequest;
 use super::{anthropic, chat, responses};
 use crate::http::Request;
 
@@ -21,31 +20,20 @@ impl Dialect {
         }
     }
 
-    /// The whole answer to the request of this number.
-    pub(super) fn whole(
-        self,
-        number: usize,
-        ask: &ModelRequest,
-        answer: &GeneratedAnswer,
-    ) -> Value {
+    pub(super) fn whole(self, answer: &GeneratedAnswer<'_>) -> Value {
         match self {
-            Self::Chat => chat::whole(number, ask, answer),
-            Self::Responses => responses::whole(number, ask, answer),
-            Self::Messages => anthropic::whole(number, ask, answer),
+            Self::Chat => chat::whole(answer),
+            Self::Responses => responses::whole(answer),
+            Self::Messages => anthropic::whole(answer),
         }
     }
 
     /// The same as a stream.
-    pub(super) fn events(
-        self,
-        number: usize,
-        ask: &ModelRequest,
-        answer: &GeneratedAnswer,
-    ) -> Vec<Event> {
+    pub(super) fn events(self, answer: &GeneratedAnswer<'_>) -> Vec<Event> {
         match self {
-            Self::Chat => chat::events(number, ask, answer),
-            Self::Responses => responses::events(number, ask, answer),
-            Self::Messages => anthropic::events(number, ask, answer),
+            Self::Chat => chat::events(answer),
+            Self::Responses => responses::events(answer),
+            Self::Messages => anthropic::events(answer),
         }
     }
 

@@ -12,7 +12,10 @@ const MAX_SCHEMA_DEPTH: usize = 16;
 const IMAGE_TOKENS: i64 = 100;
 
 #[derive(Debug, Clone)]
-pub(super) struct GeneratedAnswer {
+pub(super) struct GeneratedAnswer<'a> {
+    pub(super) ask: &'a ModelRequest,
+    /// The number of the request.
+    pub(super) number: usize,
     /// The text in the pieces of the stream.
     pub(super) pieces: Vec<String>,
     pub(super) calls: Vec<ToolCall>,
@@ -35,52 +38,39 @@ pub(super) struct Usage {
     pub(super) output: i64,
 }
 
-impl GeneratedAnswer {
-    pub(super) fn of(step: &Step, ask: &ModelRequest) -> Self {
-        let mut answer = Self::echo(ask);
-        match step {
+impl<'a> GeneratedAnswer<'a> {
+    pub(super) fn of(step: &Step, ask: &'a ModelRequest, number: usize) -> Self {
+        let mut calls = Vec::new();
+        let pieces = match step {
             Step::Drip(count, _) | Step::Chunks(count) => {
-                answer.calls.clear();
-                answer.pieces = (0..*count).map(|number| format!("c{number} ")).collect();
+                (0..*count).map(|number| format!("c{number} ")).collect()
             }
-            Step::Speak(speaker, _) => {
-                answer.calls.clear();
-                answer.pieces = vec![speaker.0(&ask.text)];
-            }
-            Step::GateBetween(first, second) => {
-                answer.calls.clear();
-                answer.pieces = words(first).chain(words(second)).collect();
-            }
-            Step::Turn(text, calls) => {
-                answer.pieces = words(text).collect();
+            Step::Speak(speaker, _) => vec![speaker.0(&ask.text)],
+            Step::GateBetween(first, second) => words(first).chain(words(second)).collect(),
+            Step::Turn(text, made) => {
                 let call = |(number, (name, arguments)): (usize, &(String, String))| ToolCall {
                     id: format!("call_{number}_{}", ask.tools_said.len()),
                     name: name.clone(),
                     arguments: arguments.clone(),
                 };
-                answer.calls = calls.iter().enumerate().map(call).collect();
+                calls = made.iter().enumerate().map(call).collect();
+                words(text).collect()
             }
-            Step::Images => {
-                answer.calls.clear();
-                answer.pieces = vec![seen(ask.images)];
+            Step::Images => vec![seen(ask.images)],
+            Step::Empty => Vec::new(),
+            Step::Huge(mebibytes) => vec!["x".repeat(mebibytes * 1024 * 1024)],
+            _ => {
+                calls = self::calls(ask);
+                let text = if calls.is_empty() { reply(ask) } else { String::new() };
+                words(&text).collect()
             }
-            Step::Empty => {
-                answer.calls.clear();
-                answer.pieces.clear();
-            }
-            Step::Huge(mebibytes) => {
-                answer.calls.clear();
-                answer.pieces = vec!["x".repeat(mebibytes * 1024 * 1024)];
-            }
-            _ => {}
-        }
-        if let Step::Drip(_, pause) = step {
-            answer.pace = *pause;
-        }
+        };
+        let pace = if let Step::Drip(_, pause) = step { *pause } else { Duration::ZERO };
+        let mut answer = Self { ask, number, pieces, calls, usage: None, pace };
         answer.usage = match step {
             Step::NoUsage => None,
             Step::LiesUsage => Some(Usage { input: 4_000_000_000_000, output: -7 }),
-            _ => Some(answer.count(ask)),
+            _ => Some(answer.count()),
         };
         answer
     }
@@ -89,19 +79,12 @@ impl GeneratedAnswer {
         self.pieces.concat()
     }
 
-    fn echo(ask: &ModelRequest) -> Self {
-        let calls = calls(ask);
-        let text = if calls.is_empty() { reply(ask) } else { String::new() };
-        let pieces = words(&text).collect();
-        Self { pieces, calls, usage: None, pace: Duration::ZERO }
-    }
-
     /// A word of input is a token, and so is a piece of output.
-    fn count(&self, ask: &ModelRequest) -> Usage {
+    fn count(&self) -> Usage {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let words = number(ask.text.split_whitespace().count());
+        let words = number(self.ask.text.split_whitespace().count());
         Usage {
-            input: words + IMAGE_TOKENS * number(ask.images),
+            input: words + IMAGE_TOKENS * number(self.ask.images),
             output: number(self.pieces.len() + self.calls.len()),
         }
     }

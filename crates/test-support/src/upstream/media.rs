@@ -4,7 +4,6 @@
 //! The bytes depend only on the request. A [`Step`](super::Step) defines the response as
 //! everywhere; wrong bytes are [`Step::Raw`](super::Step::Raw).
 
-use std::io;
 use std::net::TcpStream;
 
 use base64::Engine;
@@ -17,7 +16,7 @@ use super::model_request::ModelRequest;
 use super::recorded_request::Exchange;
 use super::server_state::ServerState;
 use super::step_runner::{StepRunner, send};
-use crate::http::{AfterReply, Reply, Request};
+use crate::http::{Replied, Reply, Request};
 
 /// The side of an image, in pixels.
 const SIDE: usize = 16;
@@ -96,7 +95,7 @@ pub(super) fn respond(
     exchange: &Exchange,
     request: &Request,
     stream: &TcpStream,
-) -> io::Result<AfterReply> {
+) -> Replied {
     let body: Value = request.json();
     let is_image = request.path.starts_with("/v1/images");
     let words = if is_image { "prompt" } else { "input" };

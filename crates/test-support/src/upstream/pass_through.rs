@@ -1,7 +1,6 @@
 //! Paths that a proxy passes on: embeddings, moderations, reranking, completions, changes of images,
 //! and transcriptions. The answers depend only on the request.
 
-use std::io;
 use std::net::TcpStream;
 
 use base64::Engine;
@@ -14,7 +13,7 @@ use super::model_request::ModelRequest;
 use super::recorded_request::Exchange;
 use super::server_state::ServerState;
 use super::step_runner::{StepRunner, send};
-use crate::http::{AfterReply, Reply, Request};
+use crate::http::{Replied, Reply, Request};
 
 /// The length of a vector unless the request names one.
 const DIMENSIONS: u64 = 8;
@@ -45,7 +44,7 @@ pub(super) fn respond(
     exchange: &Exchange,
     request: &Request,
     stream: &TcpStream,
-) -> io::Result<AfterReply> {
+) -> Replied {
     let Some((field, answer)) = answer_of(&request.path) else {
         return send(exchange, stream, &Reply::empty(404));
     };

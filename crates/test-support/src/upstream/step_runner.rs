@@ -12,7 +12,7 @@ use super::generated_answer::{GeneratedAnswer, words};
 use super::model_request::{Delivery, ModelRequest};
 use super::recorded_request::Exchange;
 use super::server_state::ServerState;
-use crate::http::{AfterReply, Reply};
+use crate::http::{AfterReply, Replied, Reply};
 
 /// Written at once, so that the count of sent bytes is current while more is written.
 const BLOCK_BYTES: usize = 16 * 1024;
@@ -30,15 +30,10 @@ enum Framing {
     Length(usize),
 }
 
-pub(super) fn send(
-    exchange: &Exchange,
-    stream: &TcpStream,
-    reply: &Reply,
-) -> io::Result<AfterReply> {
-    let mut stream = stream.try_clone()?;
-    reply.write(&mut stream)?;
+pub(super) fn send(exchange: &Exchange, stream: &TcpStream, reply: &Reply) -> Replied {
+    let sent = reply.write(stream)?;
     exchange.sent(reply.body.len());
-    Ok(AfterReply::KeepOpen)
+    Ok(sent)
 }
 
 /// Answers one request. Every error means that the client disconnected.
@@ -50,7 +45,7 @@ pub(super) struct StepRunner<'a> {
 }
 
 impl StepRunner<'_> {
-    pub(super) fn play(&self, step: &Step) -> io::Result<AfterReply> {
+    pub(super) fn play(&self, step: &Step) -> Replied {
         match step {
             Step::Slow(pause) | Step::Speak(_, pause) => self.wait(*pause)?,
             Step::Gate => self.wait_at_gate()?,
@@ -70,7 +65,7 @@ impl StepRunner<'_> {
             Step::RawStream(events) => return self.raw_stream(events),
             _ => {}
         }
-        let answer = GeneratedAnswer::of(step, self.ask);
+        let answer = GeneratedAnswer::of(step, self.ask, self.exchange.number);
         if self.ask.delivery == Delivery::Whole {
             return self.whole(step, &answer);
         }
@@ -78,7 +73,7 @@ impl StepRunner<'_> {
     }
 
     /// Runs the step with a response that is not text.
-    pub(super) fn play_media(&self, step: &Step, reply: &Reply) -> io::Result<AfterReply> {
+    pub(super) fn play_media(&self, step: &Step, reply: &Reply) -> Replied {
         match step {
             Step::Slow(pause) => self.wait(*pause)?,
             Step::Gate => self.wait_at_gate()?,
@@ -88,12 +83,12 @@ impl StepRunner<'_> {
         send(self.exchange, self.stream, reply)
     }
 
-    fn whole(&self, step: &Step, answer: &GeneratedAnswer) -> io::Result<AfterReply> {
+    fn whole(&self, step: &Step, answer: &GeneratedAnswer<'_>) -> Replied {
         let pieces = u32::try_from(answer.pieces.len()).unwrap_or(u32::MAX);
         self.wait(answer.pace * pieces)?;
         let body = match step {
             Step::ErrorEvent => self.ask.dialect.error(500, &self.failure(500)),
-            _ => self.ask.dialect.whole(self.exchange.number, self.ask, answer),
+            _ => self.ask.dialect.whole(answer),
         };
         let body = body.to_string().into_bytes();
         let half = body.len() / 2;
@@ -132,12 +127,9 @@ impl StepRunner<'_> {
         self.write(&body[half..]).map(|()| AfterReply::KeepOpen)
     }
 
-    fn stream_events(&self, step: &Step, answer: &GeneratedAnswer) -> io::Result<AfterReply> {
-        let events = self.ask.dialect.events(self.exchange.number, self.ask, answer);
-        let pieces = match step {
-            Step::GateBetween(first, _) => words(first).count(),
-            _ => 1,
-        };
+    fn stream_events(&self, step: &Step, answer: &GeneratedAnswer<'_>) -> Replied {
+        let events = self.ask.dialect.events(answer);
+        let pieces = if let Step::GateBetween(first, _) = step { words(first).count() } else { 1 };
         let first = events.iter().position(|event| event.part == EventPosition::Piece);
         let first = first.unwrap_or(0) + pieces;
         let (begin, rest) = events.split_at(first);
@@ -199,7 +191,7 @@ impl StepRunner<'_> {
     }
 
     /// Valid by the format, and as inconvenient as it allows.
-    fn shatter(&self, events: &[Event]) -> io::Result<AfterReply> {
+    fn shatter(&self, events: &[Event]) -> Replied {
         let mut all = String::from(": shattered\r\n\r\n");
         for event in events {
             all += &event.text.replace('\n', "\r\n");
@@ -209,13 +201,13 @@ impl StepRunner<'_> {
         self.finish()
     }
 
-    fn raw_stream(&self, events: &[Vec<u8>]) -> io::Result<AfterReply> {
+    fn raw_stream(&self, events: &[Vec<u8>]) -> Replied {
         self.head("text/event-stream", Framing::Chunked)?;
         events.iter().try_for_each(|event| self.chunk(event))?;
         self.finish()
     }
 
-    fn fail(&self, status: u16, retry_after: Option<u64>) -> io::Result<AfterReply> {
+    fn fail(&self, status: u16, retry_after: Option<u64>) -> Replied {
         let body = self.ask.dialect.error(status, &self.failure(status)).to_string();
         let mut reply = Reply::json(status, body).header("x-request-id", "req_upstream_failed");
         if let Some(seconds) = retry_after {
@@ -259,7 +251,7 @@ impl StepRunner<'_> {
         stream.write_all(b"\r\n")
     }
 
-    fn finish(&self) -> io::Result<AfterReply> {
+    fn finish(&self) -> Replied {
         let mut stream = self.stream;
         stream.write_all(b"0\r\n\r\n").map(|()| AfterReply::KeepOpen)
     }
@@ -274,7 +266,7 @@ impl StepRunner<'_> {
     }
 
     /// Resets the connection: the reader gets an error instead of an end.
-    fn reset(&self) -> io::Result<AfterReply> {
+    fn reset(&self) -> Replied {
         rustix::net::sockopt::set_socket_linger(self.stream, Some(Duration::ZERO))?;
         Ok(AfterReply::Close)
     }
@@ -286,7 +278,7 @@ impl StepRunner<'_> {
         Ok(())
     }
 
-    fn hang(&self) -> io::Result<AfterReply> {
+    fn hang(&self) -> Replied {
         loop {
             self.wait(Duration::from_hours(1))?;
         }

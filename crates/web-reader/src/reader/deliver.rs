@@ -1,7 +1,5 @@
 //! Posts to an address, through the same guard as pages and without following redirects.
 
-use std::pin::pin;
-
 use bytes::Bytes;
 use http::Request;
 use http::header::{CONNECTION, CONTENT_TYPE, HOST, USER_AGENT};
@@ -10,15 +8,13 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 
 use super::Reader;
-use crate::fault::Fault;
+use crate::exchange::{BROKEN, MAX_HEAD_BYTES, drive};
+use crate::fault::{Fault, Result};
 use crate::target::Target;
-
-/// The most bytes of the head of an answer.
-const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 impl Reader {
     /// Checks whether an address may be reached, without resolving its name.
-    pub fn may_reach(&self, target: &Target) -> Result<(), Fault> {
+    pub fn may_reach(&self, target: &Target) -> Result<()> {
         self.guard.check(target)
     }
 
@@ -28,8 +24,7 @@ impl Reader {
         target: &Target,
         headers: &[(&str, &str)],
         body: String,
-    ) -> Result<u16, Fault> {
-        const BROKEN: Fault = Fault::Unreachable("the host did not send a valid HTTP response");
+    ) -> Result<u16> {
         let mut request = Request::post(target.path())
             .header(HOST, target.authority())
             .header(USER_AGENT, &self.options.user_agent)
@@ -48,16 +43,7 @@ impl Reader {
             .handshake(TokioIo::new(connection))
             .await
             .map_err(|_| BROKEN)?;
-        let mut sending = pin!(sender.send_request(request));
-        let mut connection = pin!(connection);
-        let mut is_open = true;
-        loop {
-            tokio::select! {
-                answer = &mut sending => {
-                    return answer.map(|answer| answer.status().as_u16()).map_err(|_| BROKEN);
-                }
-                _ = &mut connection, if is_open => is_open = false,
-            }
-        }
+        let response = drive(connection, sender.send_request(request)).await.map_err(|_| BROKEN)?;
+        Ok(response.status().as_u16())
     }
 }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::{Context, Outcome, missing, service};
-use crate::failure::Failure;
+use super::{Context, Outcome, service};
+use crate::failure::{Failure, OrFail, Result};
 use crate::process;
+use crate::workspace::create_empty;
 
 /// From the start of the installation to the end of a streamed answer.
 const MAX_FIRST_ANSWER: Duration = Duration::from_mins(1);
@@ -31,10 +32,7 @@ test ! -e /usr/bin/agent
 test ! -e /etc/agent
 test -e /var/lib/agent-gateway/gateway.sqlite3";
 
-pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {
-    if let Some(outcome) = missing(&["mmdebstrap", "unshare", "curl"]) {
-        return Ok(outcome);
-    }
+pub(super) fn check(context: &Context<'_>) -> Result<Outcome> {
     if process::capture(Command::new("id").arg("-u"))?.trim() != "0" {
         return Ok(Outcome::NotRun("only root can use chroot".to_owned()));
     }
@@ -43,10 +41,10 @@ pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {
         Err(failure) => return Ok(Outcome::NotRun(format!("no Debian base: {failure}"))),
     };
     let root = context.scratch.join("root");
-    fs::create_dir_all(&root).map_err(|error| Failure::work(error.to_string()))?;
+    create_empty(&root)?;
     process::capture(Command::new("tar").arg("-xf").arg(base).arg("-C").arg(&root))?;
     let copied = fs::copy(context.artifact(".deb")?, root.join("tmp/agent.deb"));
-    copied.map_err(|error| Failure::work(format!("cannot copy the package: {error}")))?;
+    copied.or_fail("cannot copy the package")?;
     // `agent up` downloads a model with pip, which the base system lacks.
     context.add_model(&root.join("root/.agent/models"))?;
 
@@ -83,7 +81,7 @@ fn inside(root: &Path) -> Command {
 }
 
 /// An archive of the smallest Debian system, of this machine's release; made once.
-fn base_archive(context: &Context<'_>) -> Result<PathBuf, Failure> {
+fn base_archive(context: &Context<'_>) -> Result<PathBuf> {
     let folder = context.peers.folder("debian");
     let archive = folder.join("base.tar");
     if archive.exists() {
@@ -91,10 +89,11 @@ fn base_archive(context: &Context<'_>) -> Result<PathBuf, Failure> {
     }
     let release = ". /etc/os-release; test \"$ID\" = debian; echo \"$VERSION_CODENAME\"";
     let release = process::capture(Command::new("sh").args(["-ec", release]))?;
-    fs::create_dir_all(&folder).map_err(|error| Failure::work(error.to_string()))?;
+    let failed = format!("cannot write {}", archive.display());
+    fs::create_dir_all(&folder).or_fail(&failed)?;
     let new = folder.join("base.new.tar");
     let mut mmdebstrap = Command::new("mmdebstrap");
     process::capture(mmdebstrap.args(["--quiet", "--variant=minbase", release.trim()]).arg(&new))?;
-    fs::rename(&new, &archive).map_err(|error| Failure::work(error.to_string()))?;
+    fs::rename(&new, &archive).or_fail(&failed)?;
     Ok(archive)
 }

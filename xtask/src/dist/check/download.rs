@@ -4,30 +4,27 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::service::{Running, free_port, wait_until_ready};
-use super::{Context, Outcome, missing};
+use super::service::{free_port, wait_until_ready};
+use super::{Context, Outcome};
 use crate::dist::{channel, read, write};
-use crate::failure::Failure;
-use crate::process;
+use crate::failure::{Failure, OrFail, Result};
+use crate::process::{self, Running};
 
 /// A key that nothing here is signed with.
 const OTHER_KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
 
-pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {
-    if let Some(outcome) = missing(&["python3", "curl"]) {
-        return Ok(outcome);
-    }
-    let (public_key, server) = serve_signed(context)?;
-    check_update(context, &server.url, &public_key)?;
-    let version = check_install(context, &server.url)?;
-    check_damage(context, &server.url)?;
+pub(super) fn check(context: &Context<'_>) -> Result<Outcome> {
+    let (public_key, url, _server) = serve_signed(context)?;
+    check_update(context, &url, &public_key)?;
+    let version = check_install(context, &url)?;
+    check_damage(context, &url)?;
     Ok(Outcome::Passed(format!(
         "agent update --check: accepted with our key, rejected with another; sh install.sh; \
          agent --version: {version}; install.sh rejects a damaged archive"
     )))
 }
 
-fn check_update(context: &Context<'_>, url: &str, public_key: &str) -> Result<(), Failure> {
+fn check_update(context: &Context<'_>, url: &str, public_key: &str) -> Result {
     let update = |key: &str| {
         let mut command = Command::new(&context.release.binary.path);
         command.args(["update", "--check", "--json", "--channel-url", url, "--public-key", key]);
@@ -43,14 +40,14 @@ fn check_update(context: &Context<'_>, url: &str, public_key: &str) -> Result<()
     }
 }
 
-fn check_install(context: &Context<'_>, url: &str) -> Result<String, Failure> {
+fn check_install(context: &Context<'_>, url: &str) -> Result<String> {
     let prefix = context.scratch.join("prefix");
     install(context, url, &prefix)?;
     read(&prefix.join("share/man/man1/agent.1"))?;
     context.expect_version(Command::new(prefix.join("bin/agent")).arg("--version"))
 }
 
-fn check_damage(context: &Context<'_>, url: &str) -> Result<(), Failure> {
+fn check_damage(context: &Context<'_>, url: &str) -> Result {
     let name = format!("{}.tar.gz", context.release.stem());
     let archive = context.scratch.join("channel").join(&context.release.version).join(name);
     let mut bytes = read(&archive)?;
@@ -65,19 +62,14 @@ fn check_damage(context: &Context<'_>, url: &str) -> Result<(), Failure> {
     }
 }
 
-fn install(context: &Context<'_>, url: &str, prefix: &Path) -> Result<String, Failure> {
+fn install(context: &Context<'_>, url: &str, prefix: &Path) -> Result<String> {
     let mut command = Command::new("sh");
     command.arg(context.release.root.join("install.sh")).args(["--base", url]);
     process::capture(command.arg("--prefix").arg(prefix))
 }
 
-struct Server {
-    url: String,
-    _process: Running,
-}
-
-/// Signs the artifacts with a new key and serves them.
-fn serve_signed(context: &Context<'_>) -> Result<(String, Server), Failure> {
+/// Signs the artifacts with a new key and serves them; returns the public key and the URL too.
+fn serve_signed(context: &Context<'_>) -> Result<(String, String, Running)> {
     let key = context.scratch.join("key.pem");
     let public_key = channel::make_key(context.release, &key)?;
     let folder = context.scratch.join("channel");
@@ -87,9 +79,7 @@ fn serve_signed(context: &Context<'_>) -> Result<(String, Server), Failure> {
     let mut command = Command::new("python3");
     command.args(["-m", "http.server", "--bind", "127.0.0.1", &port.to_string()]);
     command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let process = command.spawn();
-    let process = process.map_err(|error| Failure::work(format!("cannot run python3: {error}")))?;
-    let mut process = Running(process);
+    let mut process = Running(command.spawn().or_fail("cannot run python3")?);
     wait_until_ready(port, &mut process.0)?;
-    Ok((public_key, Server { url: format!("http://127.0.0.1:{port}"), _process: process }))
+    Ok((public_key, format!("http://127.0.0.1:{port}"), process))
 }

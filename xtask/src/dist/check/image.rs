@@ -3,20 +3,16 @@
 use std::os::unix::fs::chown;
 use std::process::{Command, Stdio};
 
-use super::{Context, Outcome, missing, service};
-use crate::failure::Failure;
+use super::{Context, Outcome, service};
+use crate::failure::{OrFail, Result};
 use crate::process;
 
 const NAME: &str = "agent-dist-check";
 const USER: u32 = 65532;
 
-pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {
-    if let Some(outcome) = missing(&["buildah", "podman", "runc", "curl"]) {
-        return Ok(outcome);
-    }
+pub(super) fn check(context: &Context<'_>) -> Result<Outcome> {
     // Apart from the images of this machine. Podman wants a short path.
-    let storage = tempfile::tempdir()
-        .map_err(|error| Failure::work(format!("cannot create a temporary folder: {error}")))?;
+    let storage = tempfile::tempdir().or_fail("cannot create a temporary folder")?;
     let tool = |name: &str| {
         let mut command = Command::new(name);
         for (option, folder) in [("--root", "root"), ("--runroot", "run")] {
@@ -31,8 +27,7 @@ pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {
     let data = context.scratch.join("data");
     context.add_model(&data.join("models"))?;
     for path in [&data, &data.join("models")] {
-        chown(path, Some(USER), Some(USER))
-            .map_err(|error| Failure::work(format!("cannot change the owner: {error}")))?;
+        chown(path, Some(USER), Some(USER)).or_fail("cannot change the owner")?;
     }
     let loaded = format!("localhost/agent:{}", context.release.version);
     // Processes of this machine can have less than the default limits of containers.

@@ -11,25 +11,15 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::dist::read;
-use crate::failure::Failure;
-use crate::process;
+use crate::failure::{Failure, OrFail, Result};
+use crate::process::{self, Running};
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const ANSWER_SECONDS: &str = "30";
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A process that is killed on drop.
-pub(super) struct Running(pub(super) Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Runs `COMMAND up` in a home folder on this machine.
-pub(super) fn up(mut command: Command, home: &Path) -> Result<String, Failure> {
+pub(super) fn up(mut command: Command, home: &Path) -> Result<String> {
     command.env("HOME", home);
     stream_from(command, &home.join(".agent"), home)
 }
@@ -40,7 +30,7 @@ pub(super) fn stream_from(
     mut command: Command,
     agent_home: &Path,
     log_folder: &Path,
-) -> Result<String, Failure> {
+) -> Result<String> {
     for (name, _) in env::vars_os() {
         if name.to_string_lossy().starts_with("AGENT_") {
             command.env_remove(name);
@@ -50,11 +40,11 @@ pub(super) fn stream_from(
     let port = free_port()?;
     let listen = format!("127.0.0.1:{port}");
     let path = log_folder.join("up.log");
-    let failed = |error| Failure::work(format!("cannot start `agent up`: {error}"));
-    let log = File::create(&path).map_err(failed)?;
+    let failed = "cannot start `agent up`";
+    let log = File::create(&path).or_fail(failed)?;
     command.args(["up", "--listen", &listen, "--no-discover", "--no-download"]);
-    command.stdout(log.try_clone().map_err(failed)?).stderr(log).stdin(Stdio::null());
-    let mut process = Running(command.spawn().map_err(failed)?);
+    command.stdout(log.try_clone().or_fail(failed)?).stderr(log).stdin(Stdio::null());
+    let mut process = Running(command.spawn().or_fail(failed)?);
     let answer = wait_until_ready(port, &mut process.0).and_then(|()| stream(port, agent_home));
     let pieces = answer.map_err(|failure| {
         let log = read(&path).unwrap_or_default();
@@ -63,14 +53,12 @@ pub(super) fn stream_from(
     Ok(format!("streamed {pieces} pieces after {:.1} s", started.elapsed().as_secs_f64()))
 }
 
-pub(super) fn free_port() -> Result<u16, Failure> {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(|error| Failure::work(format!("there is no free port: {error}")))
+pub(super) fn free_port() -> Result<u16> {
+    let bound = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    Ok(bound.or_fail("there is no free port")?.port())
 }
 
-pub(super) fn wait_until_ready(port: u16, process: &mut Child) -> Result<(), Failure> {
+pub(super) fn wait_until_ready(port: u16, process: &mut Child) -> Result {
     let deadline = Instant::now() + START_TIMEOUT;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         if let Ok(Some(status)) = process.try_wait() {
@@ -85,7 +73,7 @@ pub(super) fn wait_until_ready(port: u16, process: &mut Child) -> Result<(), Fai
 }
 
 /// Sends a chat and counts the events with content. The key is that of `agent up`.
-fn stream(port: u16, agent_home: &Path) -> Result<usize, Failure> {
+fn stream(port: u16, agent_home: &Path) -> Result<usize> {
     let settings = String::from_utf8_lossy(&read(&agent_home.join(".env"))?).into_owned();
     let key = settings.lines().find_map(|line| line.strip_prefix("AGENT_API_KEY="));
     let key = key.ok_or_else(|| Failure::work("`agent up` wrote no key"))?;
@@ -97,15 +85,8 @@ fn stream(port: u16, agent_home: &Path) -> Result<usize, Failure> {
     });
     let events = process::capture(
         Command::new("curl")
-            .args([
-                "-fsSN",
-                "--noproxy",
-                "*",
-                "--max-time",
-                ANSWER_SECONDS,
-                "--json",
-                &body.to_string(),
-            ])
+            .args(["-fsSN", "--noproxy", "*", "--max-time", ANSWER_SECONDS])
+            .args(["--json", &body.to_string()])
             .args(["--header", &format!("Authorization: Bearer {key}")])
             .arg(format!("http://127.0.0.1:{port}/v1/chat/completions")),
     )?;

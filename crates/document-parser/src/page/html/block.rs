@@ -15,53 +15,12 @@ use super::inline::{InlineRenderer, TextStyle, longest_run};
 
 /// The deepest indentation of lists and quotations.
 const MAX_INDENT: usize = 12;
+#[rustfmt::skip] // a table of words
 const BLOCKS: &[&str] = &[
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "body",
-    "center",
-    "dd",
-    "details",
-    "dialog",
-    "dir",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hgroup",
-    "hr",
-    "html",
-    "legend",
-    "li",
-    "main",
-    "menu",
-    "nav",
-    "ol",
-    "p",
-    "pre",
-    "section",
-    "summary",
-    "table",
-    "tbody",
-    "td",
-    "tfoot",
-    "th",
-    "thead",
-    "tr",
-    "ul",
+    "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "dir",
+    "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4",
+    "h5", "h6", "header", "hgroup", "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "p",
+    "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
 ];
 
 pub(super) struct BlockRenderer<'a> {
@@ -108,7 +67,6 @@ impl<'a> BlockRenderer<'a> {
         self.style == TextStyle::Markdown
     }
 
-    /// The blocks of a node, in order.
     pub(super) fn blocks(&mut self, node: &NodeRef<'_>) -> Vec<String> {
         let mut blocks = Vec::new();
         let mut paragraph = String::new();
@@ -314,7 +272,6 @@ fn push_raw(node: &NodeRef<'_>, out: &mut String) {
     }
 }
 
-/// Whether an element contains line numbers.
 pub(super) fn is_line_number(node: &NodeRef<'_>) -> bool {
     node.class().is_some_and(|class| {
         class.split_whitespace().any(|word| {
@@ -333,7 +290,6 @@ pub(super) fn is_line_number(node: &NodeRef<'_>) -> bool {
     })
 }
 
-/// The language of code, from its attributes.
 fn language(node: &NodeRef<'_>) -> Option<String> {
     let inner = node.children_it(false).find(|child| child.has_name("code"));
     let around = node.ancestors_it(Some(2));
@@ -364,7 +320,6 @@ fn push(blocks: &mut Vec<String>, text: &str, format: impl FnOnce(&str) -> Strin
     }
 }
 
-/// Adds a prefix to every line.
 fn prefixed(text: &str, prefix: &str) -> String {
     let lines = text.lines().map(|line| format!("{prefix}{line}").trim_end().to_owned());
     lines.collect::<Vec<_>>().join("\n")
@@ -391,7 +346,6 @@ fn is_list(block: &str) -> bool {
     block.starts_with("- ") || (digits.len() < block.len() && digits.starts_with(". "))
 }
 
-/// Escapes a paragraph that starts like a Markdown block.
 fn escape_start(text: &str) -> String {
     let is_block = text.starts_with(['#', '>'])
         || text.starts_with("- ")

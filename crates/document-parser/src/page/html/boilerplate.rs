@@ -2,47 +2,17 @@
 
 use dom_query::{Matcher, NodeRef};
 
-/// Elements that are boilerplate.
 const BOILERPLATE: &str = "nav, aside, [role=navigation], [role=banner], [role=contentinfo], \
      [role=search], [role=complementary], [role=dialog], [role=alertdialog], [role=menu], \
      [role=menubar], [role=toolbar], [role=tooltip]";
 /// Words in classes and ids of boilerplate.
+#[rustfmt::skip] // a table of words
 const WORDS: &[&str] = &[
-    "ad",
-    "ads",
-    "advert",
-    "advertisement",
-    "banner",
-    "breadcrumb",
-    "breadcrumbs",
-    "consent",
-    "cookie",
-    "cookies",
-    "cookiebar",
-    "footer",
-    "gdpr",
-    "masthead",
-    "menu",
-    "modal",
-    "nav",
-    "navbar",
-    "navigation",
-    "newsletter",
-    "pagination",
-    "popup",
-    "promo",
-    "related",
-    "share",
-    "sharing",
-    "sidebar",
-    "signup",
-    "skip",
-    "social",
-    "sponsor",
-    "sponsored",
-    "subscribe",
-    "toolbar",
-    "topbar",
+    "ad", "ads", "advert", "advertisement", "banner", "breadcrumb", "breadcrumbs", "consent",
+    "cookie", "cookies", "cookiebar", "footer", "gdpr", "masthead", "menu", "modal", "nav",
+    "navbar", "navigation", "newsletter", "pagination", "popup", "promo", "related", "share",
+    "sharing", "sidebar", "signup", "skip", "social", "sponsor", "sponsored", "subscribe",
+    "toolbar", "topbar",
 ];
 /// The largest share of the text in one boilerplate element, in percent.
 const MAX_SHARE: usize = 30;
@@ -90,7 +60,6 @@ struct TextCounts {
     /// Characters, with each run of spaces counted once.
     chars: usize,
     ends_with_space: bool,
-    /// Characters in links.
     link_chars: usize,
     substance: usize,
 }

@@ -3,33 +3,19 @@
 
 use dom_query::{Document as Dom, NodeRef};
 
-/// Elements without text.
 const WITHOUT_TEXT: &str = "script, style, template, noscript, iframe, object, embed, canvas, svg, \
      audio, video, map, frameset, input, select, textarea, button, datalist, progress, meter, \
      link, meta, title, dialog:not([open])";
-/// Classes of hidden elements.
+#[rustfmt::skip] // a table of words
 const HIDDEN_CLASSES: &[&str] = &[
-    "hidden",
-    "sr-only",
-    "visually-hidden",
-    "visuallyhidden",
-    "screen-reader-text",
-    "d-none",
-    "is-hidden",
-    "offscreen",
-    "hide-text",
-    "u-hidden",
-    "invisible",
-    "screen-reader-only",
-    "screenreader-only",
-    "element-invisible",
-    "a11y-hidden",
+    "hidden", "sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "d-none",
+    "is-hidden", "offscreen", "hide-text", "u-hidden", "invisible", "screen-reader-only",
+    "screenreader-only", "element-invisible", "a11y-hidden",
 ];
 
 /// The most checkboxes that are kept.
 const MAX_CHECKBOXES: usize = 1000;
 
-/// Removes invisible elements and comments.
 pub(super) fn remove(dom: &Dom) {
     keep_checkboxes(dom);
     dom.select(WITHOUT_TEXT).remove();
@@ -45,7 +31,6 @@ pub(super) fn remove(dom: &Dom) {
     }
 }
 
-/// Replaces the checkboxes of task lists by text.
 fn keep_checkboxes(dom: &Dom) {
     let boxes = dom.select("input[type=checkbox]");
     let is_in_list =
@@ -74,7 +59,6 @@ fn is_hidden(node: &NodeRef<'_>) -> bool {
         })
 }
 
-/// Whether a `style` makes its element invisible.
 fn is_hiding(style: &str) -> bool {
     let style = style.to_ascii_lowercase();
     let mut is_absolute = false;
@@ -113,7 +97,6 @@ fn number(value: &str) -> Option<f64> {
     value.get(..end.unwrap_or(value.len()))?.parse().ok()
 }
 
-/// Whether a colour is transparent.
 fn is_transparent(value: &str) -> bool {
     let inner = value.strip_prefix("rgba(").and_then(|rest| rest.strip_suffix(')'));
     let last = inner.and_then(|inner| inner.rsplit([',', '/']).next());

@@ -8,7 +8,6 @@ use wire::web::PageLink;
 
 use crate::page::{MAX_LINK_TEXT, MAX_LINKS, line};
 
-/// The longest address of a link.
 const MAX_HREF: usize = 2048;
 /// Texts of links from a heading to itself.
 const ANCHORS: &[&str] = &["", "#", "¶", "§", "🔗", "⚓", "Permalink", "permalink"];
@@ -53,7 +52,6 @@ impl<'a> InlineRenderer<'a> {
         }
     }
 
-    /// Appends a node to a line.
     pub(super) fn push(&mut self, node: &NodeRef<'_>, out: &mut String) {
         if node.is_text() {
             push_words(&node.text(), self.style, out);
@@ -198,12 +196,10 @@ impl<'a> InlineRenderer<'a> {
     }
 }
 
-/// An address that can be enclosed in parentheses.
 fn target(url: &Url) -> String {
     url.as_str().replace('(', "%28").replace(')', "%29").replace(' ', "%20")
 }
 
-/// Adds a space unless there is one.
 fn push_space(out: &mut String) {
     if !out.ends_with([' ', '\n']) {
         out.push(' ');

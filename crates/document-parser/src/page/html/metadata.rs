@@ -27,7 +27,6 @@ const DATES: &[(&str, &str)] = &[
     ("time[pubdate]", "datetime"),
 ];
 
-/// A document with metadata only.
 pub(super) fn read(dom: &Dom, base: &Url) -> Document {
     let metadata = Readability::with_document(dom.clone(), Some(base.as_str()), None)
         .ok()

@@ -3,7 +3,6 @@
 use dom_query::NodeRef;
 use url::Url;
 
-/// Attributes that are kept.
 const KEPT: &[&str] = &[
     "href", "alt", "title", "lang", "dir", "datetime", "colspan", "rowspan", "start", "cite", "id",
 ];

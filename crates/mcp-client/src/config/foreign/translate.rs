@@ -3,27 +3,13 @@
 use serde_json::{Map, Value as Json};
 
 use super::super::schema;
-use super::Found;
+use super::{Found, Kind};
 
 /// The smallest number that cannot be a timeout in seconds, in a text of unknown origin.
 const MILLISECONDS_FROM: f64 = 1000.0;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
-    Claude,
-    ClaudeCode,
-    Cursor,
-    VsCode,
-    Codex,
-    Hermes,
-    Goose,
-    Zed,
-    Windsurf,
-    Pasted,
-}
-
 struct Translation {
-    source: Source,
+    kind: Kind,
     entry: Map<String, Json>,
     notes: Vec<String>,
     unusable: Option<&'static str>,
@@ -33,10 +19,10 @@ pub(super) fn translate(
     name: &str,
     theirs: &Map<String, Json>,
     scope: Option<&String>,
-    source: Source,
+    kind: Kind,
 ) -> Found {
     let (entry, notes, unusable) = (Map::new(), Vec::new(), None);
-    let mut translation = Translation { source, entry, notes, unusable };
+    let mut translation = Translation { kind, entry, notes, unusable };
     for (key, value) in theirs {
         if !value.is_null() {
             translation.key(key, value);
@@ -70,7 +56,7 @@ impl Translation {
             "timeout" => self.timeout(value),
             "oauth" | "auth" if is_foreign_oauth(value) => self.oauth(value),
             // Elsewhere the same name may mean something else.
-            _ if matches!(self.source, Source::Pasted | Source::Hermes)
+            _ if matches!(self.kind, Kind::Pasted | Kind::Hermes)
                 && schema().names().any(|known| known == key) =>
             {
                 self.set(key, value);
@@ -90,9 +76,9 @@ impl Translation {
 
     fn timeout(&mut self, value: &Json) {
         let Some(number) = value.as_f64() else { return self.left_out("timeout") };
-        let is_milliseconds = match self.source {
-            Source::Claude | Source::ClaudeCode | Source::Cursor => true,
-            Source::Hermes | Source::Goose => false,
+        let is_milliseconds = match self.kind {
+            Kind::ClaudeDesktop | Kind::ClaudeCode | Kind::Cursor => true,
+            Kind::Hermes | Kind::Goose => false,
             _ => number >= MILLISECONDS_FROM,
         };
         if is_milliseconds {
@@ -124,11 +110,11 @@ impl Translation {
 
     /// Keys that only this client has, or that mean something else there; whether it was one.
     fn theirs(&mut self, key: &str, value: &Json) -> bool {
-        match self.source {
-            Source::Codex => self.codex(key, value),
-            Source::Goose => self.goose(key, value),
-            Source::Zed => self.zed(key, value),
-            Source::Windsurf if key == "disabledTools" => {
+        match self.kind {
+            Kind::Codex => self.codex(key, value),
+            Kind::Goose => self.goose(key, value),
+            Kind::Zed => self.zed(key, value),
+            Kind::Windsurf if key == "disabledTools" => {
                 self.within("tools", "exclude", value.clone());
                 true
             }
@@ -180,11 +166,11 @@ impl Translation {
     /// What depends on several keys.
     fn complete(&mut self) {
         let is_remote = self.entry.contains_key("url");
-        if self.source == Source::Zed && !is_remote && !self.entry.contains_key("command") {
+        if self.kind == Kind::Zed && !is_remote && !self.entry.contains_key("command") {
             self.unusable = Some("an extension of Zed starts it");
         }
         // The variables of a remote extension are for its headers.
-        if self.source == Source::Goose && is_remote {
+        if self.kind == Kind::Goose && is_remote {
             self.entry.remove("env");
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use settings::{Field, Format, Problem, Reader, Text, Value, switch};
 
 use super::super::MAX_LAUNCH_ITEMS;
-use super::super::address::fault_of_address;
+use crate::url::fault_of_address;
 
 const PEM: &str = "the path of a PEM file";
 

@@ -3,7 +3,6 @@
 //! They are complete documents without scripts or external resources, so they stay readable after
 //! the listener is gone. All variable text is escaped.
 
-use std::fmt::Write;
 use std::sync::LazyLock;
 
 use base64::Engine;
@@ -66,49 +65,31 @@ pub(super) fn for_outcome(ending: &LoginOutcome) -> Page {
 }
 
 pub(super) fn already_used() -> Page {
-    PageContent {
-        tone: Tone::Bad,
-        title: "This sign-in link has already been used",
-        said: None,
-        lines: &["A sign-in link works only once. Check the terminal for the result."],
-    }
-    .page(StatusCode::BAD_REQUEST)
+    let line = "A sign-in link works only once. Check the terminal for the result.";
+    let title = "This sign-in link has already been used";
+    page(StatusCode::BAD_REQUEST, title, None, &[line])
 }
 
 pub(super) fn unfinished() -> Page {
-    PageContent {
-        tone: Tone::Bad,
-        title: "Sign-in not completed",
-        said: None,
-        lines: &["Go back to the terminal to see the reason and try again."],
-    }
-    .page(StatusCode::BAD_REQUEST)
+    let line = "Go back to the terminal to see the reason and try again.";
+    page(StatusCode::BAD_REQUEST, "Sign-in not completed", None, &[line])
 }
 
 pub(super) fn not_found() -> Page {
-    PageContent {
-        tone: Tone::Bad,
-        title: "Page not found",
-        said: None,
-        lines: &[
-            "No sign-in is waiting for this page. It may have ended, or a new one has started.",
-        ],
-    }
-    .page(StatusCode::NOT_FOUND)
+    let line = "No sign-in is waiting for this page. It may have ended, or a new one has started.";
+    page(StatusCode::NOT_FOUND, "Page not found", None, &[line])
 }
 
 fn signed_in(server: &str) -> Page {
-    let title = format!("Signed in to {server}");
-    let lines = &["You can close this tab and go back to the terminal."];
-    PageContent { tone: Tone::Good, title: &title, said: None, lines }.page(StatusCode::OK)
+    let line = "You can close this tab and go back to the terminal.";
+    page(StatusCode::OK, &format!("Signed in to {server}"), None, &[line])
 }
 
 fn failed(server: &str, what: &str, hint: Option<&str>) -> Page {
-    let title = format!("Sign-in to {server} failed");
     let close = "You can close this tab and go back to the terminal.";
     let lines: Vec<&str> = hint.into_iter().chain([close]).collect();
-    PageContent { tone: Tone::Bad, title: &title, said: Some(what), lines: &lines }
-        .page(StatusCode::BAD_REQUEST)
+    let title = format!("Sign-in to {server} failed");
+    page(StatusCode::BAD_REQUEST, &title, Some(what), &lines)
 }
 
 fn redirect_to(address: &str) -> Page {
@@ -145,43 +126,25 @@ impl Page {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tone {
-    Good,
-    Bad,
-}
-
-struct PageContent<'a> {
-    tone: Tone,
-    title: &'a str,
-    said: Option<&'a str>,
-    lines: &'a [&'a str],
-}
-
-impl PageContent<'_> {
-    fn page(&self, status: StatusCode) -> Page {
-        let (class, mark) = match self.tone {
-            Tone::Good => ("good", CHECK),
-            Tone::Bad => ("bad", BANG),
-        };
-        let (title, style) = (escaped(self.title), STYLE.as_str());
-        let mut html = format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-             <style>{style}</style>\n</head>\n<body>\n<main class=\"{class}\">\n\
-             <svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">{mark}</svg>\n<h1>{title}</h1>\n"
-        );
-        // Writing to a string cannot fail.
-        if let Some(said) = self.said {
-            let _ = writeln!(html, "<p class=\"said\">{}</p>", escaped(said));
-        }
-        for line in self.lines {
-            let _ = writeln!(html, "<p>{}</p>", with_code(line));
-        }
-        html.push_str("</main>\n</body>\n</html>\n");
-        Page { status, location: None, html }
+/// `said` is the text of a peer.
+fn page(status: StatusCode, title: &str, said: Option<&str>, lines: &[&str]) -> Page {
+    let (class, mark) = if status.is_success() { ("good", CHECK) } else { ("bad", BANG) };
+    let (title, style) = (escaped(title), STYLE.as_str());
+    let mut html = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+         <style>{style}</style>\n</head>\n<body>\n<main class=\"{class}\">\n\
+         <svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">{mark}</svg>\n<h1>{title}</h1>\n"
+    );
+    if let Some(said) = said {
+        html += &format!("<p class=\"said\">{}</p>\n", escaped(said));
     }
+    for line in lines {
+        html += &format!("<p>{}</p>\n", with_code(line));
+    }
+    html += "</main>\n</body>\n</html>\n";
+    Page { status, location: None, html }
 }
 
 /// Escapes a text for HTML and bounds its length.

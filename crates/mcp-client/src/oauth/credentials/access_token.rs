@@ -1,11 +1,16 @@
-//! Tokens in use: their request headers and expiry.
+//! Tokens in use: their request headers and expiry, and requests that are sent with them.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 
+use super::super::assertion::unix_seconds;
 use super::super::dpop::{DpopKey, ProofAudience};
 use super::super::token_store::StoredTokens;
-use super::now;
+use super::Credentials;
+use crate::transport::http_client::{Authorized, Authorizer, HttpClient};
 
 /// How long before its expiry a token is renewed, unless its lifetime is short.
 const EARLY_SECONDS: u64 = 60;
@@ -42,7 +47,7 @@ impl AccessToken {
 
     pub(super) fn is_old(&self) -> bool {
         let Some(end) = self.tokens.expires_at else { return false };
-        let now = now();
+        let now = unix_seconds();
         let life = end.saturating_sub(self.tokens.obtained_at);
         let early = EARLY_SECONDS.min(life / 10);
         // A clock that was set back makes a token look younger than it is.
@@ -51,6 +56,51 @@ impl AccessToken {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.tokens.expires_at.is_some_and(|end| now() >= end)
+        self.tokens.expires_at.is_some_and(|end| unix_seconds() >= end)
+    }
+}
+
+/// The most retries with another token: one that another process has just renewed may expire before
+/// it is sent.
+const MAX_RENEWALS: u32 = 2;
+/// The most retries with another `DPoP` proof for the same token.
+const MAX_PROOFS: u32 = 2;
+
+impl Authorizer for Credentials {
+    /// A refused request was not executed, so that a retry is safe.
+    fn send(self: Arc<Self>, client: &HttpClient, request: Request<Bytes>) -> Authorized<'_> {
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let (method, target) = (&parts.method, &parts.uri);
+            let mut token = self.present().await?;
+            let (mut renewals, mut proofs) = (0, 0);
+            loop {
+                let mut headers = parts.headers.clone();
+                headers.extend(token.iter().flat_map(|token| token.headers(method, target)));
+                let response = client.follow(method, target, &headers, body.clone()).await?;
+                if response.status() != StatusCode::UNAUTHORIZED {
+                    return Ok(response);
+                }
+                if renewals == MAX_RENEWALS {
+                    self.give_up()?;
+                    return Ok(response);
+                }
+                match self.renew(token.as_ref(), response.headers()).await? {
+                    Some(fresh)
+                        if token.as_ref().is_some_and(|token| Arc::ptr_eq(token, &fresh)) =>
+                    {
+                        proofs += 1;
+                        if proofs > MAX_PROOFS {
+                            return Ok(response);
+                        }
+                    }
+                    Some(fresh) => {
+                        renewals += 1;
+                        token = Some(fresh);
+                    }
+                    None => return Ok(response),
+                }
+            }
+        })
     }
 }

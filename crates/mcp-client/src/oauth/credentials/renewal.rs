@@ -11,7 +11,7 @@ use super::super::token::{OAuthClient, TokenEndpoint, TokenResponse};
 use super::super::token_store::StoredTokens;
 use super::{AccessToken, Credentials, GrantContext};
 use crate::error::ErrorKind;
-use crate::error::oauth::Error;
+use crate::error::oauth::{Error, Result};
 
 /// The back-off after a failure without `Retry-After`.
 const DEFAULT_BACKOFF: Duration = Duration::from_secs(5);
@@ -75,9 +75,7 @@ impl Credentials {
             Err(_) => self.store.back_up_tokens(),
         }
         let Some(refresh_token) = used.tokens.refresh_token.clone() else {
-            let tokens = self.obtain(challenges).await.inspect_err(|error| self.rest(error))?;
-            self.store.save_tokens(&tokens)?;
-            return Ok(self.hold(tokens));
+            return Ok(self.obtain_and_keep(challenges).await?);
         };
         let mut found = self.found(&used.tokens).await?;
         let client = self.client_of(&used.tokens, &found.server)?;
@@ -114,7 +112,7 @@ impl Credentials {
         refresh_token: &str,
         found: &Discovery,
         client: &OAuthClient,
-    ) -> Result<TokenResponse, Error> {
+    ) -> Result<TokenResponse> {
         let mut grant = vec![
             ("grant_type", "refresh_token"),
             ("refresh_token", refresh_token),
@@ -163,6 +161,11 @@ impl Credentials {
             return Ok(self.hold(kept));
         }
         self.may_ask()?;
+        Ok(self.obtain_and_keep(challenges).await?)
+    }
+
+    /// The caller holds the lock.
+    async fn obtain_and_keep(&self, challenges: &[Challenge]) -> Result<Arc<AccessToken>> {
         let tokens = self.obtain(challenges).await.inspect_err(|error| self.rest(error))?;
         self.store.save_tokens(&tokens)?;
         Ok(self.hold(tokens))
@@ -222,7 +225,7 @@ impl Credentials {
         self.state().not_before = Some((Instant::now() + wait, status));
     }
 
-    fn may_ask(&self) -> Result<(), Error> {
+    fn may_ask(&self) -> Result<()> {
         let Some((then, status)) = self.state().not_before else { return Ok(()) };
         let left = then.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -264,7 +267,7 @@ impl Credentials {
     }
 
     /// Deletes a pair, unless another process has replaced it.
-    pub(super) async fn clear(&self, used: &AccessToken) -> Result<(), Error> {
+    pub(super) async fn clear(&self, used: &AccessToken) -> Result<()> {
         let _turn = self.turn.lock().await;
         let _lock = self.store.lock().await?;
         match self.kept() {

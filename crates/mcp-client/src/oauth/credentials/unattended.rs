@@ -15,7 +15,7 @@ use super::super::token::{OAuthClient, TokenEndpoint};
 use super::super::token_store::StoredTokens;
 use super::{Credentials, GrantContext};
 use crate::config::{Flow, Text};
-use crate::error::oauth::Error;
+use crate::error::oauth::{Error, Result};
 
 const MAX_ASSERTION_BYTES: usize = 64 * 1024;
 
@@ -26,7 +26,7 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
 impl Credentials {
     /// Requests tokens by the entry's `flow`. A refusal is final.
-    pub(super) async fn obtain(&self, challenges: &[Challenge]) -> Result<StoredTokens, Error> {
+    pub(super) async fn obtain(&self, challenges: &[Challenge]) -> Result<StoredTokens> {
         let found = discover(&self.http, DiscoveryHints { challenges, prefer: None }).await?;
         self.store.save_metadata(&found)?;
         let client = self.configured_client(&found.server)?;
@@ -61,13 +61,13 @@ impl Credentials {
         let granted = endpoint.request(&form).await?;
         let asked = GrantContext { scope: scope.as_deref(), client: &client.id, key: key.as_ref() };
         let mut tokens = Self::tokens(granted, &found, asked);
-        tokens.login = random_token().map_err(|source| Error::NoPort { source })?;
+        tokens.login = random_token()?;
         Ok(tokens)
     }
 
     /// Exchanges our identity token at the identity provider for an assertion for this
     /// authorization server (ID-JAG).
-    async fn exchanged(&self, found: &Discovery, scope: Option<&str>) -> Result<String, Error> {
+    async fn exchanged(&self, found: &Discovery, scope: Option<&str>) -> Result<String> {
         let options = &self.options;
         let endpoint = options.idp_token_endpoint.as_ref();
         let endpoint =
@@ -105,7 +105,7 @@ impl Credentials {
     }
 
     /// The assertion, read on every use: its provider rotates it.
-    fn assertion(&self) -> Result<String, Error> {
+    fn assertion(&self) -> Result<String> {
         let options = &self.options;
         let text = match (&options.assertion_file, &options.assertion) {
             (Some(path), _) => {

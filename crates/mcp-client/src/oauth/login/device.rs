@@ -15,7 +15,7 @@ use super::super::token::{OAuthClient, TokenEndpoint, TokenResponse, lifetime_se
 use super::super::token_store::StoredTokens;
 use super::{Login, LoginRound, MAX_IDENTITIES};
 use crate::error::ErrorKind;
-use crate::error::oauth::Error;
+use crate::error::oauth::{Error, Result};
 
 /// The longest that a login waits, whatever the lifetime of its code.
 const MAX_WAIT: Duration = Duration::from_hours(1);
@@ -28,7 +28,6 @@ const MAX_USER_CODE_BYTES: usize = 64;
 const MAX_URL_BYTES: usize = 2048;
 
 /// What a person needs to sign in on another device. All texts are printable ASCII.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceCode {
     pub server: String,
@@ -42,13 +41,10 @@ pub struct DeviceCode {
     pub expires_in: Duration,
 }
 
-/// Shows the code of a login to the person.
 pub trait DeviceCodeDisplay: fmt::Debug + Send + Sync {
-    /// Shows it, and returns at once.
     fn show(&self, code: &DeviceCode);
 }
 
-/// The response of the device authorization endpoint.
 struct DeviceAuthorization {
     device_code: String,
     user_code: String,
@@ -64,7 +60,7 @@ impl Login<'_> {
         facts: &LoginFacts<'_>,
         found: &Discovery,
         display: &dyn DeviceCodeDisplay,
-    ) -> Result<StoredTokens, Error> {
+    ) -> Result<StoredTokens> {
         let issuer = || found.server.issuer.clone();
         let endpoint = found.server.device_authorization_endpoint.as_ref();
         let endpoint = endpoint.ok_or_else(|| Error::NoDeviceCode { issuer: issuer() })?;
@@ -99,7 +95,7 @@ impl Login<'_> {
         round: &LoginRound<'_>,
         client: &OAuthClient,
         endpoint: &str,
-    ) -> Result<DeviceAuthorization, Error> {
+    ) -> Result<DeviceAuthorization> {
         let mut form: Vec<(&str, Cow<'_, str>)> =
             vec![("resource", round.found.resource.as_str().into())];
         form.extend(round.scope.as_deref().map(|scope| ("scope", scope.into())));
@@ -119,7 +115,7 @@ impl Login<'_> {
         client: &OAuthClient,
         authorization: &DeviceAuthorization,
         wait: Duration,
-    ) -> Result<TokenResponse, Error> {
+    ) -> Result<TokenResponse> {
         let (http, server) = (&self.credentials.http, &round.found.server);
         let endpoint = TokenEndpoint { http, server, client, key: round.key.as_ref() };
         let grant = [
@@ -158,7 +154,7 @@ impl Login<'_> {
 }
 
 impl DeviceAuthorization {
-    fn parse(reply: &HttpReply) -> Result<Self, Error> {
+    fn parse(reply: &HttpReply) -> Result<Self> {
         if !reply.is_success() {
             return Err(reply.error());
         }

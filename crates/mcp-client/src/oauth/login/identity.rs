@@ -8,7 +8,7 @@ use super::super::token::{OAuthClient, TokenResponse};
 use super::super::token_store::StoredTokens;
 use super::{Login, LoginRound};
 use crate::error::ErrorKind;
-use crate::error::oauth::{Error, LikelyCause};
+use crate::error::oauth::{Error, LikelyCause, Result};
 
 pub(super) struct LoginClient {
     pub(super) client: OAuthClient,
@@ -25,7 +25,7 @@ pub(super) enum ClientSource {
 }
 
 impl Login<'_> {
-    pub(super) async fn identify(&self, round: &LoginRound<'_>) -> Result<LoginClient, Error> {
+    pub(super) async fn identify(&self, round: &LoginRound<'_>) -> Result<LoginClient> {
         let server = &round.found.server;
         if let Some(client) = self.credentials.configured_client(server)? {
             return Ok(LoginClient { client, kind: ClientSource::Configured, registration: None });
@@ -99,7 +99,7 @@ impl Login<'_> {
         round: &mut LoginRound<'_>,
         who: &LoginClient,
         error: Error,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let server = &round.found.server;
         match who.kind {
             ClientSource::Document if error.is_refusal("invalid_client") => {
@@ -133,11 +133,11 @@ impl Login<'_> {
         granted: TokenResponse,
         round: &LoginRound<'_>,
         who: &LoginClient,
-    ) -> Result<StoredTokens, Error> {
+    ) -> Result<StoredTokens> {
         let (client, scope) = (&who.client.id, round.scope.as_deref());
         let asked = GrantContext { scope, client, key: round.key.as_ref() };
         let mut tokens = Credentials::tokens(granted, round.found, asked);
-        tokens.login = pkce::random_token().map_err(|source| Error::NoPort { source })?;
+        tokens.login = pkce::random_token()?;
         let store = &self.credentials.store;
         // A renewal that takes this long renews tokens that are being replaced.
         let _lock = match store.lock().await {
@@ -161,11 +161,7 @@ impl Login<'_> {
 
     /// The likely cause of a missing redirect. A suspect registration is not used for another
     /// login.
-    pub(super) fn suspect(
-        &self,
-        who: &LoginClient,
-        found: &Discovery,
-    ) -> Result<LikelyCause, Error> {
+    pub(super) fn suspect(&self, who: &LoginClient, found: &Discovery) -> Result<LikelyCause> {
         match who.kind {
             ClientSource::Document => Ok(LikelyCause::Document(who.client.id.clone())),
             ClientSource::Registered => {

@@ -1,7 +1,6 @@
 //! The standard input of a server: sending never blocks and never splits a message.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -30,12 +29,6 @@ struct QueueState {
     pipe: Option<ChildStdin>,
     queue: VecDeque<Bytes>,
     queued: usize,
-}
-
-impl fmt::Debug for StdinQueue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Input")
-    }
 }
 
 impl StdinQueue {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use agent_test_support::oauth::{Endpoint, FaultyAuthServer, Script, visit};
 use agent_test_support::wait::eventually;
 use mcp_client::oauth::LoginOptions;
-use mcp_client::oauth::redirect_ports::{PINNED_PORTS, bind_pinned};
+use mcp_client::oauth::callback::{PINNED_PORTS, bind_pinned};
 use mcp_client::supervisor::ServerState;
 use serde_json::json;
 use tokio::task::spawn_blocking;

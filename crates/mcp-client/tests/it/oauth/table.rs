@@ -12,8 +12,8 @@ use agent_test_support::oauth::{
 use agent_test_support::port;
 use mcp_client::config::OauthOptions;
 use mcp_client::host::{BoxFuture, Browser, SignInPage, SignInReply};
+use mcp_client::oauth::callback::PINNED_PORTS;
 use mcp_client::oauth::identification::LoginFrontend;
-use mcp_client::oauth::redirect_ports::PINNED_PORTS;
 use mcp_client::oauth::{ClientKind, Error, LikelyCause, LoginOptions, client_document};
 use serde_json::{Value, json};
 

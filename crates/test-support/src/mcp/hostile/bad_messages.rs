@@ -32,6 +32,7 @@ fn envelope(behaviour: Behaviour, request: &Value) -> Option<Vec<Vec<u8>>> {
     let right = correct_server::call(Era::Legacy, request);
     let mut wrong = right.clone();
     let failure = json!({"code": -32000, "message": "it broke"});
+    let with_error = |error: Value| json!({"jsonrpc": "2.0", "id": request["id"], "error": error});
     match behaviour {
         Behaviour::ErrorNullId => wrong = json!({"jsonrpc": "2.0", "id": null, "error": failure}),
         Behaviour::ResultNullId => wrong["id"] = Value::Null,
@@ -45,22 +46,16 @@ fn envelope(behaviour: Behaviour, request: &Value) -> Option<Vec<Vec<u8>>> {
         Behaviour::ResultAndError => wrong["error"] = failure,
         Behaviour::NeitherResultNorError => drop(wrong.as_object_mut()?.remove("result")),
         Behaviour::FloatCode => {
-            wrong = correct_server::error(request, 0, "it broke");
-            wrong["error"]["code"] = json!(-32000.5);
+            wrong = with_error(json!({"code": -32000.5, "message": "it broke"}));
         }
         Behaviour::StringCode => {
-            wrong = correct_server::error(request, 0, "it broke");
-            wrong["error"]["code"] = json!("E_BROKEN");
+            wrong = with_error(json!({"code": "E_BROKEN", "message": "it broke"}));
         }
-        Behaviour::StringError => {
-            wrong = json!({"jsonrpc": "2.0", "id": request["id"], "error": "it broke"});
-        }
-        Behaviour::ErrorNoMessage => {
-            wrong = json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32000}});
-        }
+        Behaviour::StringError => wrong = with_error(json!("it broke")),
+        Behaviour::ErrorNoMessage => wrong = with_error(json!({"code": -32000})),
         Behaviour::ErrorHuge => {
-            wrong =
-                correct_server::error(request, -32000, &"it broke ".repeat(HUGE_ERROR_BYTES / 9));
+            let message = "it broke ".repeat(HUGE_ERROR_BYTES / 9);
+            wrong = with_error(json!({"code": -32000, "message": message}));
         }
         Behaviour::StringId => wrong["id"] = json!(plain(&request["id"])),
         Behaviour::FloatId => {
@@ -86,56 +81,54 @@ fn envelope(behaviour: Behaviour, request: &Value) -> Option<Vec<Vec<u8>>> {
 /// Answers whose result is wrong.
 fn content(behaviour: Behaviour, era: Era, request: &Value) -> Option<Value> {
     let mut right = correct_server::call(era, request);
-    let value = match behaviour {
+    let result = &mut right["result"];
+    match behaviour {
         Behaviour::ExtraKeys => {
             for key in ["tools", "messages", "contents", "prompts", "resources"] {
-                right["result"][key] = json!([]);
+                result[key] = json!([]);
             }
-            right["result"]["action"] = json!("accept");
-            return Some(right);
+            result["action"] = json!("accept");
         }
-        Behaviour::UnknownResultType => {
-            right["result"]["resultType"] = json!("delegated");
-            return Some(right);
+        Behaviour::UnknownResultType => result["resultType"] = json!("delegated"),
+        Behaviour::IsErrorText => result["isError"] = json!("true"),
+        Behaviour::EmptyResult => *result = json!({}),
+        Behaviour::NullResult => *result = Value::Null,
+        Behaviour::ArrayResult => *result = json!([{"type": "text", "text": "in an array"}]),
+        Behaviour::TextResult => *result = json!("a text"),
+        Behaviour::StructuredOnly => *result = json!({"structuredContent": {"answer": 42}}),
+        Behaviour::StructuredArray => {
+            *result = json!({"content": [], "structuredContent": [1, 2, 3]});
         }
-        Behaviour::IsErrorText => {
-            right["result"]["isError"] = json!("true");
-            return Some(right);
-        }
-        Behaviour::EmptyResult => json!({}),
-        Behaviour::NullResult => Value::Null,
-        Behaviour::ArrayResult => json!([{"type": "text", "text": "in an array"}]),
-        Behaviour::TextResult => json!("a text"),
-        Behaviour::StructuredOnly => json!({"structuredContent": {"answer": 42}}),
-        Behaviour::StructuredArray => json!({"content": [], "structuredContent": [1, 2, 3]}),
-        Behaviour::ContentText => json!({"content": "a text"}),
+        Behaviour::ContentText => *result = json!({"content": "a text"}),
         Behaviour::StructuredDuplicate => {
             let text = json!({"type": "text", "text": "{\"answer\": 42}"});
-            json!({"content": [text], "structuredContent": {"answer": 42}})
+            *result = json!({"content": [text], "structuredContent": {"answer": 42}});
         }
         Behaviour::ManyImages => {
             let image = json!({"type": "image", "mimeType": "image/gif", "data": PIXEL});
-            json!({"content": vec![image; MANY_IMAGES]})
+            *result = json!({"content": vec![image; MANY_IMAGES]});
         }
         Behaviour::BadBase64 => {
             let image = json!({"type": "image", "mimeType": "image/png", "data": "%%% no %%%"});
-            json!({"content": [image, {"type": "text", "text": "after it"}]})
+            *result = json!({"content": [image, {"type": "text", "text": "after it"}]});
         }
-        Behaviour::UnknownBlocks => json!({"content": [
-            {"type": "hologram", "beam": 7},
-            {"text": "no type"},
-            {"type": "text"},
-            {"type": "text", "text": 5},
-            "a bare text",
-            null,
-            {"type": "image", "data": "AAAA"},
-            {"type": "resource_link", "uri": "hostile://note"},
-            {"type": "resource", "resource": {"uri": "hostile://note"}},
-            {"type": "text", "text": "the good block", "annotations": {"priority": "high"}}
-        ]}),
+        Behaviour::UnknownBlocks => {
+            *result = json!({"content": [
+                {"type": "hologram", "beam": 7},
+                {"text": "no type"},
+                {"type": "text"},
+                {"type": "text", "text": 5},
+                "a bare text",
+                null,
+                {"type": "image", "data": "AAAA"},
+                {"type": "resource_link", "uri": "hostile://note"},
+                {"type": "resource", "resource": {"uri": "hostile://note"}},
+                {"type": "text", "text": "the good block", "annotations": {"priority": "high"}}
+            ]});
+        }
         _ => return None,
-    };
-    Some(correct_server::result(request, &value))
+    }
+    Some(right)
 }
 
 /// Answers whose text is wrong or very long.

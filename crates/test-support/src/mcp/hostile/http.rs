@@ -1,12 +1,11 @@
 //! The HTTP transport: a server on plain sockets, one thread per connection.
 
 mod bad_responses;
-mod old_sse;
 mod reply;
 mod streams;
 
 use std::collections::{BTreeSet, HashMap};
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
@@ -19,7 +18,7 @@ use serde_json::{Value, json};
 use super::behaviour::Behaviour;
 use super::correct_server::{self, Era};
 use super::server::{MessageResult, Server, complain};
-use crate::http::{self, AfterReply, Reply, Request, hold};
+use crate::http::{self, AfterReply, Replied, Reply, Request, hold};
 use crate::wait::lock;
 use reply::ResponseSink;
 
@@ -86,7 +85,7 @@ pub struct HostileHttp {
 }
 
 impl HostileHttp {
-    pub fn start(behaviour: Behaviour) -> std::io::Result<HostileHttp> {
+    pub fn start(behaviour: Behaviour) -> io::Result<HostileHttp> {
         let main = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let site = Arc::new(ServerState::new(behaviour, &main, &other)?);
@@ -104,7 +103,7 @@ impl HostileHttp {
         lock(&self.site.log).clone()
     }
 
-    fn announce(&self) -> std::io::Result<()> {
+    fn announce(&self) -> io::Result<()> {
         let mut output = std::io::stdout();
         writeln!(output, "{}", self.url)?;
         output.flush()
@@ -112,7 +111,7 @@ impl HostileHttp {
 }
 
 impl ServerState {
-    fn new(behaviour: Behaviour, main: &TcpListener, other: &TcpListener) -> std::io::Result<Self> {
+    fn new(behaviour: Behaviour, main: &TcpListener, other: &TcpListener) -> io::Result<Self> {
         Ok(ServerState {
             server: Server::new(behaviour),
             main_port: main.local_addr()?.port(),
@@ -126,29 +125,14 @@ impl ServerState {
         })
     }
 
-    fn receive(
-        &self,
-        request: &Request,
-        origin: Origin,
-        stream: &mut TcpStream,
-    ) -> std::io::Result<AfterReply> {
+    fn receive(&self, request: &Request, origin: Origin, stream: &mut TcpStream) -> Replied {
         if request.path == "/__log" {
             let log = Value::from(lock(&self.log).clone()).to_string();
-            return Reply::json(200, log).write(stream).map(|()| AfterReply::KeepOpen);
+            return Reply::json(200, log).write(stream);
         }
         lock(&self.log).push(request.record(origin.name()));
-        self.respond(request, origin, stream)
-    }
-
-    fn respond(
-        &self,
-        request: &Request,
-        origin: Origin,
-        stream: &mut TcpStream,
-    ) -> std::io::Result<AfterReply> {
         if request.path.starts_with("/.well-known/") {
-            Reply::text(404, "not here").write(stream)?;
-            return Ok(AfterReply::KeepOpen);
+            return Reply::text(404, "not here").write(stream);
         }
         if self.server.behaviour.is_old_sse() {
             return self.respond_old_sse(request, origin, stream);
@@ -161,22 +145,20 @@ impl ServerState {
         match request.method.as_str() {
             "POST" => self.post(request, stream),
             "GET" => self.stream_events(request, stream),
-            "DELETE" => Reply::empty(200).write(stream).map(|()| AfterReply::KeepOpen),
-            _ => Reply::empty(405).write(stream).map(|()| AfterReply::KeepOpen),
+            "DELETE" => Reply::empty(200).write(stream),
+            _ => Reply::empty(405).write(stream),
         }
     }
 
     /// Answers a message with JSON, or with a stream if there is more than one message to send.
-    fn post(&self, request: &Request, stream: &mut TcpStream) -> std::io::Result<AfterReply> {
+    fn post(&self, request: &Request, stream: &mut TcpStream) -> Replied {
         let Ok(message) = serde_json::from_slice::<Value>(&request.body) else {
             let refusal = json!({"jsonrpc": "2.0", "id": null,
                 "error": {"code": -32700, "message": "no JSON"}});
-            Reply::json(400, refusal.to_string()).write(stream)?;
-            return Ok(AfterReply::KeepOpen);
+            return Reply::json(400, refusal.to_string()).write(stream);
         };
         if let Some(refusal) = self.refuse(request, &message) {
-            refusal.write(stream)?;
-            return Ok(AfterReply::KeepOpen);
+            return refusal.write(stream);
         }
         let session = (self.server.era() == Era::Legacy && message["method"] == "initialize")
             .then(|| self.new_session());
@@ -188,12 +170,15 @@ impl ServerState {
                 hold(stream);
                 Ok(AfterReply::Close)
             }
-            MessageResult::Said => out.finish().map(|()| AfterReply::KeepOpen),
+            MessageResult::Said => out.finish(),
         }
     }
 
     /// Rejects what a correct server rejects: an unknown session, headers that contradict the body.
     fn refuse(&self, request: &Request, message: &Value) -> Option<Reply> {
+        let refusal = |status, code, text: &str| {
+            Some(Reply::json(status, correct_server::error(message, code, text).to_string()))
+        };
         if self.server.era() == Era::Stateless {
             let version = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
             let agrees = request.header("mcp-method") == message["method"].as_str()
@@ -202,22 +187,15 @@ impl ServerState {
             if agrees || message["method"] == "initialize" || message.get("id").is_none() {
                 return None;
             }
-            let refusal = correct_server::error(message, -32020, "the headers contradict the body");
-            return Some(Reply::json(400, refusal.to_string()));
+            return refusal(400, -32020, "the headers contradict the body");
         }
         if matches!(message["method"].as_str(), Some("initialize" | "server/discover")) {
             return None;
         }
         match request.header("mcp-session-id") {
             Some(session) if lock(&self.sessions).contains(session) => None,
-            Some(_) => {
-                let refusal = correct_server::error(message, -32001, "session not found");
-                Some(Reply::json(404, refusal.to_string()))
-            }
-            None => {
-                let refusal = correct_server::error(message, -32000, "no session id");
-                Some(Reply::json(400, refusal.to_string()))
-            }
+            Some(_) => refusal(404, -32001, "session not found"),
+            None => refusal(400, -32000, "no session id"),
         }
     }
 

@@ -98,7 +98,7 @@ impl Server {
             "tools/call" => self.call(message, turn, out),
             "ping" if self.behaviour == Behaviour::PingSilent => MessageResult::Silent,
             "ping" if self.behaviour == Behaviour::PingUnknown => {
-                say(out, &correct_server::error(message, -32601, "there is no method ping"))
+                refuse(out, message, -32601, "there is no method ping")
             }
             _ => say(out, &correct_server::answer(self.era(), message)),
         }
@@ -195,10 +195,7 @@ impl Server {
                 if self.pings() == before {
                     return say(out, &right);
                 }
-                say(
-                    out,
-                    &correct_server::error(request, -32000, "the call was disturbed by a ping"),
-                )
+                refuse(out, request, -32000, "the call was disturbed by a ping")
             }
             Behaviour::Report => say(out, &correct_server::call_with_text(era, request, report())),
             Behaviour::DieAfterCall => {
@@ -213,11 +210,9 @@ impl Server {
             | Behaviour::ProgressThenResult
             | Behaviour::ProgressWrongToken => self.progress(request, &right, out),
             Behaviour::HeaderMismatchOnce if turn == 0 => {
-                say(out, &correct_server::error(request, -32020, "header mismatch"))
+                refuse(out, request, -32020, "header mismatch")
             }
-            Behaviour::HeaderMismatchAlways => {
-                say(out, &correct_server::error(request, -32020, "header mismatch"))
-            }
+            Behaviour::HeaderMismatchAlways => refuse(out, request, -32020, "header mismatch"),
             Behaviour::MissingCapability => {
                 let mut refusal =
                     correct_server::error(request, -32021, "missing client capability");
@@ -395,6 +390,10 @@ impl Server {
 fn say(out: &mut dyn MessageSink, message: &Value) -> MessageResult {
     out.message(&bytes(message));
     MessageResult::Said
+}
+
+fn refuse(out: &mut dyn MessageSink, request: &Value, code: i64, message: &str) -> MessageResult {
+    say(out, &correct_server::error(request, code, message))
 }
 
 fn report() -> String {

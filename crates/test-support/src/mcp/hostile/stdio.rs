@@ -1,8 +1,9 @@
 //! The stdio transport: faults of the lines and of the process.
 
-mod process;
-
+use std::fs;
 use std::io::{BufRead, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,17 +24,17 @@ pub(super) fn serve(behaviour: Behaviour) -> u8 {
     match behaviour {
         Behaviour::DieAtOnce => return 0,
         Behaviour::DieWithSecret => {
-            complain(&format!("fatal: the key {} was refused", process::secret()));
+            complain(&format!("fatal: the key {} was refused", secret()));
             return 1;
         }
         Behaviour::StderrSecret => {
-            complain(&format!("connecting with the key {}", process::secret()));
+            complain(&format!("connecting with the key {}", secret()));
         }
-        Behaviour::Stubborn => process::ignore_term(behaviour),
+        Behaviour::Stubborn => ignore_term(behaviour),
         _ => {}
     }
     if matches!(behaviour, Behaviour::Stubborn | Behaviour::LeaderLeaves) {
-        process::start_children();
+        start_children();
     }
     let server = Arc::new(Server::new(behaviour));
     let opened = Arc::new(AtomicBool::new(false));
@@ -183,4 +184,59 @@ fn leave(output: &mut dyn Write, words: &[u8]) -> ! {
     // It exits even if the output is closed.
     let _ = output.write_all(words).and_then(|()| output.flush());
     std::process::exit(0);
+}
+
+/// Set in the environment of the process once it ignores SIGTERM.
+const ARMED: &str = "HOSTILE_ARMED";
+
+/// Names the file for the process ids.
+const PIDS: &str = "HOSTILE_PIDS";
+
+/// A secret that a client must not repeat.
+fn secret() -> String {
+    std::env::var("HOSTILE_SECRET").unwrap_or_default()
+}
+
+/// Replaces the process by the same program with SIGTERM ignored, which a shell sets and it
+/// inherits.
+fn ignore_term(behaviour: Behaviour) {
+    if std::env::var_os(ARMED).is_some() {
+        return;
+    }
+    match std::env::current_exe() {
+        Ok(program) => {
+            let error = Command::new("sh")
+                .args(["-c", "trap '' TERM; exec \"$0\" stdio \"$1\""])
+                .arg(program)
+                .arg(behaviour.name())
+                .env(ARMED, "1")
+                .exec();
+            complain(&format!("cannot become stubborn: {error}"));
+        }
+        Err(error) => complain(&format!("cannot become stubborn: {error}")),
+    }
+}
+
+/// Starts a child in our process group and one in a new session; both hold our output for ten
+/// minutes. Writes `leader ID`, `child ID` and `session ID` to the file named by `HOSTILE_PIDS`.
+fn start_children() {
+    let child = start_child(Command::new("sleep").arg("600"));
+    let session = start_child(Command::new("setsid").args(["sleep", "600"]));
+    let ids = format!("leader {}\nchild {child}\nsession {session}\n", std::process::id());
+    if let Some(path) = std::env::var_os(PIDS)
+        && let Err(error) = fs::write(path, ids)
+    {
+        complain(&format!("cannot write the ids: {error}"));
+    }
+}
+
+/// They are left behind on purpose.
+fn start_child(command: &mut Command) -> u32 {
+    match command.stdin(Stdio::null()).spawn() {
+        Ok(child) => child.id(),
+        Err(error) => {
+            complain(&format!("cannot start a child: {error}"));
+            0
+        }
+    }
 }

@@ -3,21 +3,16 @@
 
 use serde_json::{Value, json};
 
-use super::endpoints::{EndpointAnswer, Origins};
-use super::grant_store::GrantStore;
+use super::endpoints::{EndpointAnswer, EndpointRequest, Origins};
 use super::script::{Challenge, Script};
-use crate::http::{Reply, Request};
+use crate::http::Reply;
 
 const TOOLS: [&str; 2] = ["echo", "write"];
 const LATEST: &str = "2025-11-25";
 
 /// Answers a request that has a valid token with sufficient scope.
-pub(super) fn answer(
-    vault: &GrantStore,
-    script: &Script,
-    places: &Origins,
-    request: &Request,
-) -> EndpointAnswer {
+pub(super) fn answer(asked: &EndpointRequest<'_>) -> EndpointAnswer {
+    let EndpointRequest { vault, script, places, request, .. } = asked;
     let token = request.header("authorization").and_then(|header| header.strip_prefix("Bearer "));
     let grant = token.and_then(|token| vault.accepted(token)).filter(|grant| {
         grant.issuer == script.issuer && grant.resource.as_deref() == Some(&places.mcp())

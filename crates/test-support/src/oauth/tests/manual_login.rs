@@ -258,10 +258,10 @@ fn listen() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = format!("http://{}/callback", listener.local_addr().unwrap());
     thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
+        for stream in listener.incoming().flatten() {
             let mut reader = BufReader::new(stream.try_clone().unwrap());
             while let Ok(Some(_)) = Request::read(&mut reader) {
-                let _ = Reply::text(200, "you are back").write(&mut stream);
+                let _ = Reply::text(200, "you are back").write(&stream);
             }
         }
     });

@@ -6,7 +6,6 @@ use super::{BlockRenderer, is_line_number};
 
 /// The most columns of a table, and of one cell.
 const MAX_COLUMNS: usize = 64;
-/// The most rows of one cell.
 const MAX_ROWS: usize = 1000;
 
 struct Cell {

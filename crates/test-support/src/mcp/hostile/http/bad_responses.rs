@@ -22,7 +22,7 @@ const SLOW_BYTE_EVERY: Duration = Duration::from_millis(100);
 const HUGE_HEADER_BYTES: usize = 4 * 1024 * 1024;
 
 /// `None` if the behaviour leaves the response alone.
-type BadResponse = std::io::Result<Option<AfterReply>>;
+pub(super) type BadResponse = std::io::Result<Option<AfterReply>>;
 
 impl ServerState {
     /// Sends the faulty response of the behaviour, if it has one for this request.
@@ -36,8 +36,7 @@ impl ServerState {
         }
         let turn = self.strikes.fetch_add(1, Ordering::SeqCst);
         if let Some(reply) = self.wrong_status(request, &message, turn) {
-            reply.write(stream)?;
-            return Ok(Some(AfterReply::KeepOpen));
+            return reply.write(stream).map(Some);
         }
         if let Some(next) = self.odd_stream(&message, stream)? {
             return Ok(Some(next));
@@ -69,8 +68,7 @@ impl ServerState {
             Behaviour::HtmlPage | Behaviour::Redirect303 => Reply::page(200),
             _ => return Ok(None),
         };
-        reply.for_method(&request.method).write(stream)?;
-        Ok(Some(AfterReply::KeepOpen))
+        reply.for_method(&request.method).write(stream).map(Some)
     }
 
     /// Faults that affect requests other than calls of `good`.
@@ -114,32 +112,26 @@ impl ServerState {
             }
             _ => return Ok(None),
         };
-        reply.for_method(&request.method).write(stream)?;
-        Ok(Some(AfterReply::KeepOpen))
+        reply.for_method(&request.method).write(stream).map(Some)
     }
 
     /// Complete responses with the wrong status or the wrong head, to a call of `good`.
     fn wrong_status(&self, request: &Request, call: &Value, turn: usize) -> Option<Reply> {
         let right = bytes(&correct_server::call(self.server.era(), call));
         let lost = bytes(&correct_server::error(call, -32001, "Session not found"));
-        let forget = || {
+        let once = match self.server.behaviour {
+            Behaviour::Session404Once | Behaviour::Session404NewTools => Some(404),
+            Behaviour::Session400Once => Some(400),
+            Behaviour::Session200Once => Some(200),
+            _ => None,
+        };
+        if let (Some(status), 0) = (once, turn) {
             let session = request.header("mcp-session-id").unwrap_or_default();
             lock(&self.sessions).remove(session);
-        };
+            return Some(Reply::json(status, lost));
+        }
         Some(match self.server.behaviour {
-            Behaviour::Session404Once | Behaviour::Session404NewTools if turn == 0 => {
-                forget();
-                Reply::json(404, lost)
-            }
             Behaviour::Session404Always => Reply::json(404, lost),
-            Behaviour::Session400Once if turn == 0 => {
-                forget();
-                Reply::json(400, lost)
-            }
-            Behaviour::Session200Once if turn == 0 => {
-                forget();
-                Reply::json(200, lost)
-            }
             Behaviour::Status500 => Reply::text(500, "out of order"),
             Behaviour::Status500Once if turn == 0 => Reply::text(500, "out of order"),
             Behaviour::Status503RetryAfter if turn == 0 => {
@@ -229,8 +221,7 @@ impl ServerState {
         stream: &mut TcpStream,
     ) -> BadResponse {
         if let Some(refusal) = self.refuse(request, message) {
-            refusal.write(stream)?;
-            return Ok(Some(AfterReply::KeepOpen));
+            return refusal.write(stream).map(Some);
         }
         let session = match message["method"].as_str() {
             Some("initialize") => format!("Mcp-Session-Id: {}\r\n", self.new_session()),

@@ -1,13 +1,13 @@
 //! Responses that become a stream when there is more than one message to send.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::TcpStream;
 
 use serde_json::Value;
 
 use super::super::correct_server::Era;
 use super::super::server::MessageSink;
-use crate::http::Reply;
+use crate::http::{AfterReply, Replied, Reply, write_chunk};
 
 pub(super) const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
      Cache-Control: no-store\r\nTransfer-Encoding: chunked\r\n";
@@ -16,15 +16,8 @@ pub(super) fn event(message: &[u8]) -> Vec<u8> {
     [b"event: message\ndata: ", message, b"\n\n"].concat()
 }
 
-pub(super) fn write_chunk(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
-    let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
-    chunk.extend(bytes);
-    chunk.extend(b"\r\n");
-    stream.write_all(&chunk)
-}
-
-pub(super) fn end_chunks(stream: &mut TcpStream) -> std::io::Result<()> {
-    stream.write_all(b"0\r\n\r\n")
+pub(super) fn end_chunks(stream: &mut TcpStream) -> Replied {
+    stream.write_all(b"0\r\n\r\n").map(|()| AfterReply::KeepOpen)
 }
 
 /// The response to a POST: JSON for one message, an event stream for more or for a pause.
@@ -34,7 +27,7 @@ pub(super) struct ResponseSink<'a> {
     era: Era,
     waiting: Option<Vec<u8>>,
     streaming: bool,
-    broken: Option<std::io::Error>,
+    broken: Option<io::Error>,
 }
 
 impl<'a> ResponseSink<'a> {
@@ -42,7 +35,7 @@ impl<'a> ResponseSink<'a> {
         ResponseSink { stream, session, era, waiting: None, streaming: false, broken: None }
     }
 
-    pub(super) fn finish(mut self) -> std::io::Result<()> {
+    pub(super) fn finish(mut self) -> Replied {
         if let Some(error) = self.broken.take() {
             return Err(error);
         }
@@ -59,7 +52,7 @@ impl<'a> ResponseSink<'a> {
         reply.write(self.stream)
     }
 
-    fn begin_stream(&mut self) -> std::io::Result<()> {
+    fn begin_stream(&mut self) -> io::Result<()> {
         if !self.streaming {
             self.streaming = true;
             let session = self.session.as_ref();
@@ -72,7 +65,7 @@ impl<'a> ResponseSink<'a> {
         }
     }
 
-    fn attempt(&mut self, act: impl FnOnce(&mut Self) -> std::io::Result<()>) {
+    fn attempt(&mut self, act: impl FnOnce(&mut Self) -> io::Result<()>) {
         if self.broken.is_none()
             && let Err(error) = act(self)
         {

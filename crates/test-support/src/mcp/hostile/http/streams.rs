@@ -1,7 +1,9 @@
-//! Event streams: the one that a client opens with GET, and the unusual ones that answer a call.
+//! Event streams: the one that a client opens with GET, the unusual ones that answer a call, and that
+//! of the transport of 2024-11-05, whose first event names the URL to POST to.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::TcpStream;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
@@ -10,10 +12,11 @@ use serde_json::Value;
 use super::super::bad_messages::bytes;
 use super::super::behaviour::Behaviour;
 use super::super::correct_server;
-use super::super::server::MessageSink;
-use super::reply::{STREAM_HEAD, end_chunks, event, write_chunk};
-use super::{STREAM_PULSE, ServerState};
-use crate::http::{AfterReply, Reply, Request};
+use super::super::server::{MessageResult, MessageSink, strikes};
+use super::bad_responses::BadResponse;
+use super::reply::{STREAM_HEAD, end_chunks, event};
+use super::{Origin, STREAM_PULSE, ServerState};
+use crate::http::{AfterReply, Replied, Reply, Request, write_chunk};
 use crate::wait::lock;
 
 const HUGE_EVENT_BYTES: usize = 100_000_000;
@@ -22,14 +25,9 @@ const COMMENT_EVERY: Duration = Duration::from_millis(100);
 
 impl ServerState {
     /// The stream that a client opens with GET: silent, unless the behaviour floods it.
-    pub(super) fn stream_events(
-        &self,
-        request: &Request,
-        stream: &mut TcpStream,
-    ) -> std::io::Result<AfterReply> {
+    pub(super) fn stream_events(&self, request: &Request, stream: &mut TcpStream) -> Replied {
         if request.header("accept").is_none_or(|accept| !accept.contains("event-stream")) {
-            Reply::empty(405).header("Allow", "POST").write(stream)?;
-            return Ok(AfterReply::KeepOpen);
+            return Reply::empty(405).header("Allow", "POST").write(stream);
         }
         stream.write_all(format!("{STREAM_HEAD}\r\n").as_bytes())?;
         let resumed =
@@ -43,18 +41,11 @@ impl ServerState {
         }
         let mut out = EventSink { stream, broken: None };
         self.server.flood(&mut out);
-        match out.broken {
-            Some(error) => Err(error),
-            None => pulse(stream),
-        }
+        if let Some(error) = out.broken { Err(error) } else { pulse(stream) }
     }
 
     /// A stream that answers a call in an unusual way; `None` if the behaviour has none.
-    pub(super) fn odd_stream(
-        &self,
-        call: &Value,
-        stream: &mut TcpStream,
-    ) -> std::io::Result<Option<AfterReply>> {
+    pub(super) fn odd_stream(&self, call: &Value, stream: &mut TcpStream) -> BadResponse {
         let right = bytes(&correct_server::call(self.server.era(), call));
         let begin =
             |stream: &mut TcpStream| stream.write_all(format!("{STREAM_HEAD}\r\n").as_bytes());
@@ -100,13 +91,12 @@ impl ServerState {
             }
             _ => return Ok(None),
         }
-        end_chunks(stream)?;
-        Ok(Some(AfterReply::KeepOpen))
+        end_chunks(stream).map(Some)
     }
 }
 
 /// Sends comments until the client disconnects.
-fn pulse(stream: &mut TcpStream) -> std::io::Result<AfterReply> {
+fn pulse(stream: &mut TcpStream) -> Replied {
     loop {
         write_chunk(stream, b": pulse\n\n")?;
         thread::sleep(STREAM_PULSE);
@@ -128,7 +118,7 @@ fn odd_events(call: &Value) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn huge_event(call: &Value, stream: &mut TcpStream) -> std::io::Result<()> {
+fn huge_event(call: &Value, stream: &mut TcpStream) -> io::Result<()> {
     let answer = correct_server::call_with_text(correct_server::Era::Legacy, call, "#").to_string();
     let (before, after) = answer.split_once('#').unwrap_or_default();
     write_chunk(stream, format!("data: {before}").as_bytes())?;
@@ -141,7 +131,7 @@ fn huge_event(call: &Value, stream: &mut TcpStream) -> std::io::Result<()> {
 
 struct EventSink<'a> {
     stream: &'a mut TcpStream,
-    broken: Option<std::io::Error>,
+    broken: Option<io::Error>,
 }
 
 impl MessageSink for EventSink<'_> {
@@ -155,5 +145,83 @@ impl MessageSink for EventSink<'_> {
 
     fn is_gone(&self) -> bool {
         self.broken.is_some()
+    }
+}
+
+impl ServerState {
+    pub(super) fn respond_old_sse(
+        &self,
+        request: &Request,
+        origin: Origin,
+        stream: &mut TcpStream,
+    ) -> Replied {
+        let path = request.path.split('?').next().unwrap_or_default();
+        match (request.method.as_str(), path) {
+            // Messages to the other origin are only logged.
+            (_, _) if origin == Origin::Other => Reply::empty(202).write(stream),
+            ("GET", "/sse") => self.open_old_stream(stream),
+            ("POST", "/messages") => self.post_to_old_stream(request, stream),
+            _ => Reply::empty(405).header("Allow", "GET").write(stream),
+        }
+    }
+
+    fn open_old_stream(&self, stream: &mut TcpStream) -> Replied {
+        let session = format!("old-{}", self.count());
+        let (sender, receiver) = mpsc::channel();
+        lock(&self.old_streams).insert(session.clone(), sender);
+        stream.write_all(format!("{STREAM_HEAD}\r\n").as_bytes())?;
+        let origin = match self.server.behaviour {
+            Behaviour::SseElsewhere => format!("http://127.0.0.1:{}", self.other_port),
+            _ => String::new(),
+        };
+        if self.server.behaviour != Behaviour::SseNoEndpoint {
+            let endpoint =
+                format!("event: endpoint\ndata: {origin}/messages?session={session}\n\n");
+            write_chunk(stream, endpoint.as_bytes())?;
+        }
+        loop {
+            match receiver.recv_timeout(STREAM_PULSE) {
+                Ok(message) => write_chunk(stream, &event(&message))?,
+                Err(RecvTimeoutError::Timeout) => write_chunk(stream, b": pulse\n\n")?,
+                Err(RecvTimeoutError::Disconnected) => return Ok(AfterReply::Close),
+            }
+        }
+    }
+
+    fn post_to_old_stream(&self, request: &Request, stream: &mut TcpStream) -> Replied {
+        let session = request.path.split_once("session=").map_or("", |(_, session)| session);
+        let Some(sender) = lock(&self.old_streams).get(session).cloned() else {
+            return Reply::text(404, "no such session").write(stream);
+        };
+        let message = request.json();
+        if strikes(&message) && self.server.behaviour == Behaviour::SseRefusesPost {
+            return Reply::text(500, "out of order").write(stream);
+        }
+        if strikes(&message) && self.server.behaviour == Behaviour::SseDrops {
+            lock(&self.old_streams).remove(session);
+            return Reply::text(202, "Accepted").write(stream);
+        }
+        Reply::text(202, "Accepted").write(stream)?;
+        match self.server.receive(&message, &mut StreamSink { sender, gone: false }) {
+            MessageResult::Exit(code) => std::process::exit(i32::from(code)),
+            MessageResult::Said | MessageResult::Silent => Ok(AfterReply::KeepOpen),
+        }
+    }
+}
+
+struct StreamSink {
+    sender: Sender<Vec<u8>>,
+    gone: bool,
+}
+
+impl MessageSink for StreamSink {
+    fn message(&mut self, message: &[u8]) {
+        self.gone |= self.sender.send(message.to_vec()).is_err();
+    }
+
+    fn settle(&mut self) {}
+
+    fn is_gone(&self) -> bool {
+        self.gone
     }
 }
