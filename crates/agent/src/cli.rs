@@ -17,7 +17,6 @@ Usage: agent [OPTIONS] <COMMAND>
 
 {subcommands}{after-help}";
 
-/// The command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "agent",

@@ -8,6 +8,7 @@ mod yaml;
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
@@ -17,7 +18,7 @@ use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
 
 use self::document::{Document, entry, is_flow};
 use self::servers::{block, flow};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::home::unwritable;
 
 const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
@@ -98,19 +99,16 @@ fn with_word(text: &str, [name, mode, word]: [&str; 3]) -> Option<String> {
 
 /// The text of the configuration; nothing if there is no file.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, Diagnostic> {
-    let cannot = |error: &io::Error| {
-        Diagnostic::configuration(format!("cannot read {}", path.display())).because(error)
-    };
-    match fs::metadata(path) {
+    let cannot = || Diagnostic::configuration(format!("cannot read {}", path.display()));
+    let file = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(cannot(&error)),
-        Ok(file) if file.len() > MAX_CONFIG_BYTES => {
-            let message = format!("{} is larger than {MAX_CONFIG_BYTES} bytes", path.display());
-            return Err(Diagnostic::configuration(message));
-        }
-        Ok(_) => {}
+        file => file.or_diagnostic(cannot())?,
+    };
+    if file.len() > MAX_CONFIG_BYTES {
+        let message = format!("{} is larger than {MAX_CONFIG_BYTES} bytes", path.display());
+        return Err(Diagnostic::configuration(message));
     }
-    let bytes = fs::read(path).map_err(|error| cannot(&error))?;
+    let bytes = fs::read(path).or_diagnostic(cannot())?;
     String::from_utf8(bytes).map(Some).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = good.split(|byte| *byte == b'\n').count();
@@ -154,11 +152,21 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
 /// The folder of a file, made for its owner alone if it is missing.
 pub(crate) fn made_folder_of(path: &Path) -> io::Result<PathBuf> {
     let folder = path.parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&folder)?;
+    private_folder(&folder)?;
     Ok(folder)
+}
+
+/// Makes a folder for its owner alone, unless it is there.
+pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Removes a file; whether it was there.
+pub(crate) fn remove_file(path: &Path) -> Result<bool, Diagnostic> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        done => done.or_cannot("remove", path).map(|()| true),
+    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use std::error::Error as StdError;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use task_loop::untrusted::printable;
 
 /// How the program ends. The numbers are part of its interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,15 +119,19 @@ impl Diagnostic {
         self
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        self.hints([hint.into()])
+    }
+
+    pub(crate) fn hints(mut self, hints: impl IntoIterator<Item = String>) -> Self {
+        self.hints.extend(hints);
         self
     }
 
     /// Hints at the name that was probably meant, or at how to find it.
     pub(crate) fn did_you_mean(self, near: Option<&str>, otherwise: impl Into<String>) -> Self {
         match near {
-            Some(near) => self.hint(format!("did you mean `{near}`?")),
+            Some(near) => self.hint(format!("did you mean `{}`?", printable(near))),
             None => self.hint(otherwise),
         }
     }
@@ -145,6 +151,26 @@ impl Diagnostic {
                 "hints": self.hints,
             }
         })
+    }
+}
+
+/// Turns the error of a step into the cause of a diagnostic.
+pub(crate) trait ErrorContext<T>: Sized {
+    fn or_diagnostic(self, diagnostic: Diagnostic) -> Result<T, Diagnostic>;
+
+    fn or_failed(self, message: impl Into<String>) -> Result<T, Diagnostic> {
+        self.or_diagnostic(Diagnostic::failed(message))
+    }
+
+    /// Fails with a message such as `cannot read config.yaml`.
+    fn or_cannot(self, what: &str, path: &Path) -> Result<T, Diagnostic> {
+        self.or_failed(format!("cannot {what} {}", path.display()))
+    }
+}
+
+impl<T, E: StdError> ErrorContext<T> for Result<T, E> {
+    fn or_diagnostic(self, diagnostic: Diagnostic) -> Result<T, Diagnostic> {
+        self.map_err(|error| diagnostic.because(&error))
     }
 }
 

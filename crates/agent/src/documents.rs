@@ -12,7 +12,6 @@ pub(crate) const DEFAULT_MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// Endings of the files that are looked for in a folder; `.gz` may follow.
 const ENDINGS: [&str; 3] = ["json", "ndjson", "jsonl"];
 
-/// The first bytes of gzip data.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

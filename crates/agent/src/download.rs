@@ -2,7 +2,7 @@
 //! their place.
 //!
 //! What comes is written to a `.part` file beside the place, which a later try resumes; the
-//! place itself only ever sees a file that is whole and right. Nothing here writes to the terminal.
+//! place itself only ever sees a file that is whole and right.
 
 pub(crate) mod digest;
 mod part;
@@ -23,6 +23,8 @@ use self::transfer::{Failure, Origin, Transfer};
 use crate::diagnostic::Diagnostic;
 use crate::home::is_full;
 use crate::member::Member;
+use crate::output::BYTES;
+use crate::session::Session;
 
 #[derive(Debug, Clone)]
 pub(crate) struct DownloadRequest {
@@ -40,7 +42,7 @@ pub(crate) struct Destination<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) enum Progress<'a> {
+enum Progress<'a> {
     At(u64),
     Again { reason: &'a str, pause: Duration },
 }
@@ -52,19 +54,19 @@ pub(crate) enum DownloadOutcome {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Limits {
+struct Limits {
     /// How long nothing may come.
-    pub(crate) silence: Duration,
+    silence: Duration,
     /// In each stretch of so long …
-    pub(crate) stretch: Duration,
+    stretch: Duration,
     /// … so many bytes must come, or the connection is given up.
-    pub(crate) least_bytes: u64,
+    least_bytes: u64,
     /// Tries in a row that get no further.
-    pub(crate) fruitless: u32,
-    pub(crate) tries: u32,
+    fruitless: u32,
+    tries: u32,
     /// The pause before the second try; each further one is twice as long.
-    pub(crate) pause: Duration,
-    pub(crate) longest_pause: Duration,
+    pause: Duration,
+    longest_pause: Duration,
 }
 
 impl Default for Limits {
@@ -81,7 +83,28 @@ impl Default for Limits {
     }
 }
 
-pub(crate) async fn fetch(
+/// Fetches a file, and shows its progress on a terminal.
+pub(crate) async fn download(
+    member: &Member,
+    wanted: &DownloadRequest,
+    place: &Destination<'_>,
+    name: &str,
+    session: &Session,
+) -> Result<DownloadOutcome, Diagnostic> {
+    let bar = session.output.progress(wanted.bytes, BYTES);
+    let watch = |progress: Progress<'_>| match progress {
+        Progress::At(bytes) => bar.set_position(bytes),
+        Progress::Again { reason, pause } => {
+            let seconds = pause.as_secs_f32();
+            bar.suspend(|| session.output.detail(format!("{reason}; retrying in {seconds} s")));
+        }
+    };
+    let done = fetch(member, wanted, place, &Limits::default(), &watch).await;
+    bar.finish_and_clear();
+    done.map_err(|error| error.diagnostic(name, member))
+}
+
+async fn fetch(
     member: &Member,
     wanted: &DownloadRequest,
     place: &Destination<'_>,
@@ -235,7 +258,7 @@ impl<'a> Attempts<'a> {
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Error {
+enum Error {
     #[error("{} exists already and is a different file", path.display())]
     Exists { path: PathBuf },
     #[error("{} is a folder", path.display())]
@@ -287,7 +310,7 @@ impl Error {
         )
     }
 
-    pub(crate) fn diagnostic(&self, name: &str, member: &Member) -> Diagnostic {
+    fn diagnostic(&self, name: &str, member: &Member) -> Diagnostic {
         if let Self::Refused { trouble } = self {
             return member.diagnostic(trouble);
         }

@@ -1,4 +1,4 @@
-//! Names of skills and models, which are also names of files and folders.
+//! Names of files: those of skills and models, and the endings of media types.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,10 +13,9 @@ pub(crate) trait NameKind {
     const NOUN: &str;
     /// The rule, for a person.
     const RULE: &str;
-
-    fn is_first(byte: u8) -> bool;
-
-    fn is_further(byte: u8) -> bool;
+    const HAS_CAPITALS: bool;
+    /// What a name may have after its first letter or digit.
+    const MARKS: &[u8];
 }
 
 /// A name that stays in its folder on every system.
@@ -25,9 +24,14 @@ pub(crate) struct FileName<K>(String, PhantomData<K>);
 
 impl<K: NameKind> FileName<K> {
     pub(crate) fn parse(text: &str) -> Option<Self> {
+        let is_first = |byte: u8| {
+            byte.is_ascii_digit()
+                || byte.is_ascii_lowercase()
+                || (K::HAS_CAPITALS && byte.is_ascii_uppercase())
+        };
         let is_valid = text.len() <= MAX_NAME_BYTES
-            && text.bytes().next().is_some_and(K::is_first)
-            && text.bytes().all(K::is_further)
+            && text.bytes().next().is_some_and(is_first)
+            && text.bytes().all(|byte| is_first(byte) || K::MARKS.contains(&byte))
             && !text.to_ascii_lowercase().ends_with(".gguf");
         is_valid.then(|| Self(text.to_owned(), PhantomData))
     }
@@ -48,4 +52,39 @@ impl<K> fmt::Display for FileName<K> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
+}
+
+const ENDINGS: &[(&str, &str)] = &[
+    ("application/gzip", "gz"),
+    ("application/json", "json"),
+    ("application/pdf", "pdf"),
+    ("application/zip", "zip"),
+    ("audio/aac", "aac"),
+    ("audio/flac", "flac"),
+    ("audio/mp3", "mp3"),
+    ("audio/mp4", "m4a"),
+    ("audio/mpeg", "mp3"),
+    ("audio/ogg", "ogg"),
+    ("audio/opus", "opus"),
+    ("audio/pcm", "pcm"),
+    ("audio/wav", "wav"),
+    ("audio/webm", "weba"),
+    ("audio/x-wav", "wav"),
+    ("image/avif", "avif"),
+    ("image/gif", "gif"),
+    ("image/jpeg", "jpg"),
+    ("image/png", "png"),
+    ("image/svg+xml", "svg"),
+    ("image/webp", "webp"),
+    ("text/html", "html"),
+    ("text/plain", "txt"),
+    ("video/mp4", "mp4"),
+    ("video/webm", "webm"),
+];
+
+/// How the name of a file of this type ends. What is not known is just bytes.
+pub(crate) fn extension(media_type: &str) -> &'static str {
+    let kind = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let known = ENDINGS.iter().find(|(name, _)| *name == kind);
+    known.map_or("bin", |(_, ending)| ending)
 }

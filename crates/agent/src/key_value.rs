@@ -1,5 +1,6 @@
 //! `KEY=VALUE` as it is typed: a value that is JSON is taken as such, any other as a text.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use task_loop::untrusted::printable;
 
@@ -22,6 +23,11 @@ pub(crate) fn object(pairs: &[String], noun: &str) -> Result<Map<String, Value>,
         }
     }
     Ok(object)
+}
+
+/// The value that a word stands for in JSON: one of an enum.
+pub(crate) fn word<T: DeserializeOwned>(word: String) -> Result<T, serde_json::Error> {
+    serde_json::from_value(Value::String(word))
 }
 
 #[cfg(test)]

@@ -17,9 +17,7 @@ use mcp_client::config::{
     Auth, Configured, Endpoint, Flow, HttpTransport, OauthOptions, Parsed, Problem, Scope,
     ServerEntry, parse_document,
 };
-use mcp_client::host::{
-    Approver, ClientIdentity, DeclineRequests, DenyCalls, Host, IgnoreEvents, Observer,
-};
+use mcp_client::host::{Host, IgnoreEvents, Observer};
 use mcp_client::oauth::{Account, SignInStatus};
 use mcp_client::redact::Redactor;
 use mcp_client::supervisor::{ServerState, ServerStatus};
@@ -33,10 +31,10 @@ use self::browser::TerminalSignIn;
 use self::project::ApprovalState;
 use self::reporter::{MessageSink, Reporter};
 use crate::config::secrets::SecretPlace;
+pub(crate) use crate::config::secrets::scope;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::keychain::{Keychain, UnlockDialog};
-use crate::output::{ERROR, WARNING};
-pub(crate) use crate::reference_scope::scope;
+use crate::output::ERROR;
 use crate::runtime;
 use crate::runtime::Signals;
 use crate::session::Session;
@@ -143,13 +141,11 @@ impl Servers {
         self.whole()?;
         let message = format!("no server named `{}` in {path}", printable(name));
         let known = self.entries().map(|entry| entry.name.as_str());
-        Err(Diagnostic::configuration(message).hint(match nearest(name, known) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if self.parsed.servers.is_empty() => {
-                "add a server with `agent mcp add`".to_owned()
-            }
-            None => "list servers with `agent mcp list --no-connect`".to_owned(),
-        }))
+        let otherwise = match self.parsed.servers.as_slice() {
+            [] => "add a server with `agent mcp add`",
+            _ => "list servers with `agent mcp list --no-connect`",
+        };
+        Err(Diagnostic::configuration(message).did_you_mean(nearest(name, known), otherwise))
     }
 
     /// An error if the file as a whole says nothing because it cannot be understood.
@@ -181,10 +177,6 @@ impl Servers {
         self.written.get("mcp_servers")?.get(name)
     }
 
-    pub(crate) fn redactor(&self) -> Redactor {
-        Redactor::new(self.secrets())
-    }
-
     /// The secrets, each with a label that may be shown.
     fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         self.parsed.servers.iter().flat_map(|configured| {
@@ -207,17 +199,13 @@ impl Servers {
     fn tell(&self, session: &Session, wanted: &dyn Fn(&Problem) -> bool) {
         for problem in self.parsed.problems.iter().filter(|problem| wanted(problem)) {
             let line = problem_line(&self.path, problem);
-            if session.output.is_json() && problem.is_error() {
-                session.output.note(Diagnostic::configuration(line).to_json());
-                continue;
-            }
-            if session.output.is_json() {
+            if !problem.is_error() {
                 session.output.warn(line);
-                continue;
+            } else if session.output.is_json() {
+                session.output.note(Diagnostic::configuration(line).to_json());
+            } else {
+                session.output.note(format!("{ERROR}error:{ERROR:#} {line}"));
             }
-            let (style, word) =
-                if problem.is_error() { (ERROR, "error") } else { (WARNING, "warning") };
-            session.output.note(format!("{style}{word}:{style:#} {line}"));
         }
     }
 
@@ -267,11 +255,11 @@ impl McpServers {
     /// The configured servers, not connected; calls that need approval are denied.
     pub(crate) fn load(session: &Session, place: MessageSink) -> Result<Self, Diagnostic> {
         let servers = Servers::load(session)?;
-        let redactor = Arc::new(servers.redactor());
+        let redactor = Arc::new(Redactor::new(servers.secrets()));
         let shown = Sanitizer::new(Arc::clone(&redactor));
         let reporter = Reporter::new(session.output.clone(), shown.clone(), place);
         let observer: Arc<dyn Observer> = Arc::clone(&reporter) as Arc<dyn Observer>;
-        let mut host = host(session, redactor, Arc::new(DenyCalls), observer)?;
+        let mut host = host(session, redactor, observer)?;
         host.client_document = client_document::configured(&servers.parsed).map(str::to_owned);
         Ok(Self { servers, shown, reporter, host })
     }
@@ -280,10 +268,6 @@ impl McpServers {
     pub(crate) fn adopt(&mut self, servers: Servers) {
         self.host.redactor.add_secrets(servers.secrets());
         self.servers = servers;
-    }
-
-    pub(crate) fn approved_by(&mut self, approver: Arc<dyn Approver>) {
-        self.host.approver = approver;
     }
 
     /// Lets a person be brought to a page to sign in, where there is one at a terminal.
@@ -303,6 +287,28 @@ impl McpServers {
         patience(entries).saturating_add(sign_in.unwrap_or_default())
     }
 
+    /// Waits until the servers are settled, and shows that on a terminal.
+    pub(crate) async fn settle(&self, client: &Client, entries: &[ServerEntry]) {
+        let names: Vec<&str> = entries.iter().map(|entry| &*entry.name).collect();
+        self.reporter.waiting_for(format!("connecting {}", names.join(", ")));
+        client.wait_until_settled(self.patience(entries)).await;
+        self.reporter.done_waiting();
+    }
+
+    /// The servers that cannot be used, and why.
+    pub(crate) fn failures<'e>(
+        &self,
+        client: &Client,
+        entries: impl IntoIterator<Item = &'e ServerEntry>,
+    ) -> Vec<(&'e ServerEntry, Diagnostic)> {
+        let statuses = client.status();
+        let failure = |entry: &'e ServerEntry| {
+            let status = statuses.iter().find(|status| status.server == entry.name)?;
+            Some((entry, self.unusable(entry, status)?))
+        };
+        entries.into_iter().filter_map(failure).collect()
+    }
+
     pub(crate) fn run<T>(
         &self,
         entries: Vec<ServerEntry>,
@@ -316,16 +322,14 @@ impl McpServers {
     pub(crate) fn trouble(&self, entry: &ServerEntry, error: &mcp_client::Error) -> Diagnostic {
         let (summary, tail) = told(&self.shown, error);
         let message = format!("server `{}`: {summary}", entry.name);
-        let mut diagnostic = match error.kind() {
+        let diagnostic = match error.kind() {
             _ if is_of_this_machine(error) => Diagnostic::failed(message),
             mcp_client::ErrorKind::Configuration => Diagnostic::configuration(message),
             mcp_client::ErrorKind::SignIn => Diagnostic::sign_in(message),
             mcp_client::ErrorKind::Transient => Diagnostic::peer(message),
             mcp_client::ErrorKind::Call => Diagnostic::failed(message),
         };
-        diagnostic.causes.extend(tail);
-        diagnostic.hints.extend(self.advice(error, entry));
-        diagnostic
+        diagnostic.causes(tail).hints(self.advice(error, entry))
     }
 
     pub(crate) fn advice(&self, error: &mcp_client::Error, entry: &ServerEntry) -> Vec<String> {
@@ -446,18 +450,15 @@ pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec
     (summary, lines)
 }
 
-/// What the client is handed by this program.
+/// What the client is handed by this program. Requests and calls that need approval are declined.
 pub(crate) fn host(
     session: &Session,
     redactor: Arc<Redactor>,
-    approver: Arc<dyn Approver>,
     observer: Arc<dyn Observer>,
 ) -> Result<Host, Diagnostic> {
     let home = session.home()?;
     let program = std::env::current_exe().ok().map(|path| path.to_string_lossy().into_owned());
     Ok(Host {
-        identity: ClientIdentity::default(),
-        environment: session.environment.all.clone(),
         home: session.environment.home.clone(),
         workspace: std::env::current_dir().ok(),
         log_dir: Some(home.logs()),
@@ -466,13 +467,10 @@ pub(crate) fn host(
         // The person was asked to unlock it when the variables were read.
         keychain: Some(Arc::new(Keychain(UnlockDialog::Never))),
         token_place: SecretPlace::of(session)?.into(),
-        client_document: None,
         guardian: program.map(|program| vec![program, "mcp".to_owned(), "guard".to_owned()]),
         redactor,
-        requests: Arc::new(DeclineRequests),
-        approver,
-        browser: None,
         observer,
+        ..Host::bare(session.environment.all.clone())
     })
 }
 

@@ -12,7 +12,7 @@ use task_loop::untrusted::{escaped, printable};
 use wire::error::{Code, ErrorDetail};
 
 use self::settings::Settings;
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
 #[derive(Debug)]
@@ -45,14 +45,13 @@ impl Member {
             MemberError::Unreachable { .. } | MemberError::Nonsense { .. } => true,
             MemberError::Broken { .. } | MemberError::Late { .. } => false,
         };
-        match self.client.proxy().filter(|_| may_be_the_proxy) {
-            Some(proxy) => diagnostic.hint(format!(
+        diagnostic.hints(self.client.proxy().filter(|_| may_be_the_proxy).map(|proxy| {
+            format!(
                 "requests go through the proxy {}: correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, \
                  or add the host to NO_PROXY",
                 printable(&proxy)
-            )),
-            None => diagnostic,
-        }
+            )
+        }))
     }
 }
 
@@ -63,12 +62,11 @@ fn diagnostic(error: &MemberError, settings: &Settings) -> Diagnostic {
             refusal(*status, detail, *retry_after, settings)
         }
         MemberError::Unreachable { reason } => {
-            let diagnostic = Diagnostic::peer(format!("no response from {base}"));
-            let mut diagnostic = with_cause(diagnostic, reason);
-            if settings.is_own_machine() {
-                diagnostic = diagnostic.hint("start a service on this machine with `agent up`");
-            }
-            diagnostic.hint(format!("check the address: {}", settings.base_url.place))
+            let start = "start a service on this machine with `agent up`".to_owned();
+            Diagnostic::peer(format!("no response from {base}"))
+                .cause(reason)
+                .hints(settings.is_own_machine().then_some(start))
+                .hint(format!("check the address: {}", settings.base_url.place))
         }
         other => Diagnostic::peer(format!("{base}: {}", other.line())),
     }
@@ -82,31 +80,23 @@ fn refusal(
 ) -> Diagnostic {
     // Refusals of services are bounded already.
     let message = escaped(&detail.message);
-    let mut diagnostic = match status.as_u16() {
-        401 => {
-            let base = &settings.base_url.value;
-            let of = Diagnostic::sign_in(format!("{base} rejected the key"));
-            let of = with_cause(of, &message);
-            match &settings.key {
-                Some(key) => of.hint(format!("check the key: {}", key.place)),
-                None => of,
-            }
+    let diagnostic = match status.as_u16() {
+        401 => Diagnostic::sign_in(format!("{} rejected the key", settings.base_url.value))
+            .cause(message)
+            .hints(settings.key.as_ref().map(|key| format!("check the key: {}", key.place)))
             .hint(settings.how_to_set_key())
-            .hint("ask an operator to create a key with `agent gateway key create`")
-        }
+            .hint("ask an operator to create a key with `agent gateway key create`"),
         402 => {
             if detail.code.as_deref() == Some(Code::BudgetReached.word()) {
                 return Diagnostic::failed(message).hint("see your budgets with `agent me`");
             }
-            let of = Diagnostic::failed(match (detail.needed_micros, detail.available_micros) {
-                (Some(needed), Some(available)) => format!(
-                    "this needs {} credits, but only {} are available",
-                    credits(needed),
-                    credits(available)
-                ),
-                _ => message.clone(),
+            let missing = detail.needed_micros.zip(detail.available_micros);
+            let missing = missing.map(|(needed, available)| {
+                let (needed, available) = (credits(needed), credits(available));
+                format!("this needs {needed} credits, but only {available} are available")
             });
-            of.hint("see your account with `agent me`")
+            Diagnostic::failed(missing.unwrap_or(message))
+                .hint("see your account with `agent me`")
                 .hint("ask an operator to add credit with `agent gateway member top-up`")
         }
         403 => forbidden(message, detail),
@@ -116,20 +106,14 @@ fn refusal(
             Diagnostic::peer(format!("{message}{wait}"))
         }
         code if code >= 500 => {
-            let of = Diagnostic::peer(message);
-            match retry_after {
-                Some(wait) => of.hint(format!("retry in {} s", wait.as_secs().max(1))),
-                None => of,
-            }
+            let wait = retry_after.map(|wait| format!("retry in {} s", wait.as_secs().max(1)));
+            Diagnostic::peer(message).hints(wait)
         }
         _ => Diagnostic::failed(message),
     };
-    if let Some(request) = detail.request_id.as_deref().filter(|_| status.as_u16() >= 500) {
-        let line = format!("give the operator this request id: {}", printable(request));
-        diagnostic = diagnostic.hint(line);
-    }
-    debug_assert!(diagnostic.exit != Exit::Done);
+    let request = detail.request_id.as_deref().filter(|_| status.as_u16() >= 500);
     diagnostic
+        .hints(request.map(|id| format!("give the operator this request id: {}", printable(id))))
 }
 
 fn forbidden(message: String, detail: &ErrorDetail) -> Diagnostic {
@@ -141,9 +125,4 @@ fn forbidden(message: String, detail: &ErrorDetail) -> Diagnostic {
     } else {
         of
     }
-}
-
-fn with_cause(mut diagnostic: Diagnostic, cause: &str) -> Diagnostic {
-    diagnostic.causes.push(cause.to_owned());
-    diagnostic
 }

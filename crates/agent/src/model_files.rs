@@ -2,12 +2,11 @@
 //!
 //! A file becomes visible under its name only when it is whole: what is fetched or copied grows in
 //! a folder beside it ([`staging`]) and is moved in one step. One process at a time changes the
-//! folder ([`lock`]). Nothing here writes to the terminal but through what it is handed.
+//! folder. Nothing here writes to the terminal but through what it is handed.
 
 pub(crate) mod add;
 pub(crate) mod fetch;
 pub(crate) mod known_models;
-pub(crate) mod lock;
 pub(crate) mod model_dir;
 mod pip;
 mod staging;

@@ -104,11 +104,17 @@ impl Output {
         self.bytes(&bytes)
     }
 
+    /// Prints the text, or the value with `--json`.
+    pub(crate) fn print(
+        &self,
+        value: &impl Serialize,
+        text: impl Display,
+    ) -> Result<(), Diagnostic> {
+        if self.is_json() { self.json(value) } else { self.text(text) }
+    }
+
     pub(crate) fn markdown(&self, page: &str) -> Result<(), Diagnostic> {
-        if self.is_json() {
-            return self.json(&serde_json::json!({ "markdown": page }));
-        }
-        self.text(page)
+        self.print(&serde_json::json!({ "markdown": page }), page)
     }
 
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Diagnostic> {
@@ -149,10 +155,7 @@ impl Output {
 
     /// A progress bar over `length` steps: drawn on a terminal, silent elsewhere.
     pub(crate) fn progress(&self, length: u64, unit: &'static str) -> ProgressBar {
-        let visible = self.volume >= Volume::Normal && io::stderr().is_terminal();
-        let target =
-            if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(length), target);
+        let bar = ProgressBar::with_draw_target(Some(length), self.draw_target());
         let template = match unit {
             BYTES => "{bar:30} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}"
                 .to_owned(),
@@ -168,14 +171,16 @@ impl Output {
     /// A line that says what is waited for: drawn on a terminal once it has a message, silent
     /// elsewhere.
     pub(crate) fn spinner(&self) -> ProgressBar {
-        let visible = self.volume >= Volume::Normal && io::stderr().is_terminal();
-        let target =
-            if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let spinner = ProgressBar::with_draw_target(None, target);
+        let spinner = ProgressBar::with_draw_target(None, self.draw_target());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
             spinner.set_style(style);
         }
         spinner
+    }
+
+    fn draw_target(&self) -> ProgressDrawTarget {
+        let is_visible = self.volume >= Volume::Normal && io::stderr().is_terminal();
+        if is_visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
     }
 
     pub(crate) fn finish(&self, result: Result<(), Diagnostic>) -> Exit {

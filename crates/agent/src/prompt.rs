@@ -2,27 +2,24 @@
 
 pub(crate) mod line;
 
-use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::line::LineInput;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::output::Output;
 use crate::runtime::block_on;
 
 const MAX_ANSWER_BYTES: u64 = 4096;
 
 #[derive(Debug)]
-pub(crate) struct Prompt {
-    _private: (),
-}
+pub(crate) struct Prompt(());
 
 impl Prompt {
     /// The person at the terminal, unless a program reads the output.
     pub(crate) fn find(output: &Output) -> Option<Self> {
-        let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
-        (is_there && !output.is_json()).then_some(Prompt { _private: () })
+        (line::is_possible() && !output.is_json()).then_some(Prompt(()))
     }
 
     /// Asks for a yes; anything else is a no.
@@ -63,6 +60,17 @@ impl Prompt {
             }
         })
     }
+}
+
+/// The text of standard input, which has so many bytes at most.
+pub(crate) fn standard_input(most: u64) -> Result<String, Diagnostic> {
+    let mut text = String::new();
+    let read = io::stdin().lock().take(most + 1).read_to_string(&mut text);
+    read.or_failed("cannot read standard input")?;
+    if text.len() as u64 > most {
+        return Err(Diagnostic::usage(format!("standard input is larger than {most} bytes")));
+    }
+    Ok(text)
 }
 
 /// Asks for a line without holding up anything else; nothing if the input has ended. Dropping

@@ -1,16 +1,20 @@
 //! Runs the work of a command that waits for others, and the signals that end it.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
 
 /// What runs the work of one command, on its own thread.
 pub(crate) fn started() -> Result<Runtime, Diagnostic> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))
+        .or_failed("cannot start the runtime")
 }
 
 /// Does the work; Ctrl-C and its kin drop it and end the command.
@@ -31,44 +35,31 @@ pub(crate) fn block_on<T>(
 
 /// Waits for signals, which no longer end the process once this exists.
 #[derive(Debug)]
-pub(crate) struct Signals {
-    interrupt: Option<tokio::signal::unix::Signal>,
-    hangup: Option<tokio::signal::unix::Signal>,
-    quit: Option<tokio::signal::unix::Signal>,
-    terminate: Option<tokio::signal::unix::Signal>,
-}
+pub(crate) struct Signals(Vec<(Signal, Exit)>);
 
 impl Signals {
     pub(crate) fn listen() -> Self {
-        use tokio::signal::unix::{SignalKind, signal};
-        let of = |kind: SignalKind| {
-            // `nohup` ignores the signal; keep that.
-            let is_wanted = !is_ignored(kind.as_raw_value());
-            is_wanted.then(|| signal(kind).ok()).flatten()
-        };
-        Self {
-            interrupt: signal(SignalKind::interrupt()).ok(),
-            hangup: of(SignalKind::hangup()),
-            quit: of(SignalKind::quit()),
-            terminate: of(SignalKind::terminate()),
-        }
+        let kinds = [
+            (SignalKind::interrupt(), Exit::Interrupted),
+            (SignalKind::hangup(), Exit::HungUp),
+            (SignalKind::quit(), Exit::Quit),
+            (SignalKind::terminate(), Exit::Terminated),
+        ];
+        // `nohup` ignores the signal; keep that.
+        let wanted = kinds
+            .into_iter()
+            .filter(|(kind, exit)| *exit == Exit::Interrupted || !is_ignored(kind.as_raw_value()));
+        Self(wanted.filter_map(|(kind, exit)| Some((signal(kind).ok()?, exit))).collect())
     }
 
     pub(crate) async fn next(&mut self) -> Exit {
-        let Self { interrupt, hangup, quit, terminate } = self;
-        tokio::select! {
-            () = of(interrupt) => Exit::Interrupted,
-            () = of(hangup) => Exit::HungUp,
-            () = of(quit) => Exit::Quit,
-            () = of(terminate) => Exit::Terminated,
-        }
-    }
-}
-
-async fn of(signal: &mut Option<tokio::signal::unix::Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
+        poll_fn(|context| {
+            let mut all = self.0.iter_mut();
+            let came = all
+                .find_map(|(signal, exit)| signal.poll_recv(context).is_ready().then_some(*exit));
+            came.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
     }
 }
 

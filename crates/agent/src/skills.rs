@@ -20,7 +20,7 @@ pub(crate) mod tool;
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use task_loop::untrusted::escaped;
 
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
@@ -41,10 +41,11 @@ impl SkillFlaw {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Problem {
     pub(crate) path: PathBuf,
     pub(crate) line: Option<usize>,
+    #[serde(rename = "message")]
     pub(crate) what: String,
 }
 
@@ -58,9 +59,5 @@ impl Problem {
         let path = escaped(&self.path.display().to_string());
         let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
         format!("{path}{line}: {}", self.what)
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        json!({"path": self.path, "line": self.line, "message": self.what})
     }
 }

@@ -39,13 +39,10 @@ pub(crate) fn model_diagnostic(
     match error {
         ModelError::Service { error, .. } => member.diagnostic(error),
         ModelError::Unknown { nearest, .. } => {
-            let diagnostic = Diagnostic::configuration(error.to_string());
             let configured = member.settings.model.as_ref().filter(|_| asked.is_none());
-            let diagnostic = match configured {
-                Some(model) => diagnostic.hint(format!("the model is set by {}", model.place)),
-                None => diagnostic,
-            };
-            diagnostic.did_you_mean(nearest.as_deref(), "list models with `agent models`")
+            Diagnostic::configuration(error.to_string())
+                .hints(configured.map(|model| format!("the model is set by {}", model.place)))
+                .did_you_mean(nearest.as_deref(), "list models with `agent models`")
         }
         ModelError::None { .. } => {
             Diagnostic::peer(error.to_string()).hint("list models with `agent models`").hint(

@@ -49,14 +49,13 @@ impl TaskPrinter {
     pub(crate) fn new(output: Output, shown: Sanitizer, reporter: Arc<Reporter>) -> Self {
         let is_watched = io::stdout().is_terminal() && !output.is_json();
         let words = if is_watched { AnswerTiming::AsTheyCome } else { AnswerTiming::AtTheEnd };
-        let (renderer, running) = (None, Vec::new());
         Self {
             output,
             shown,
             words,
             reporter,
-            renderer,
-            running,
+            renderer: None,
+            running: Vec::new(),
             is_mid_line: false,
             preview_lines: 0,
             trouble: None,
@@ -106,9 +105,8 @@ impl TaskPrinter {
             lines => format!("\r\x1b[{}A", lines - 1),
         };
         // Not through `write`, which removes codes where colours are off.
-        if let Err(diagnostic) = self.output.bytes(format!("{up}\x1b[J").as_bytes()) {
-            self.trouble.get_or_insert(diagnostic);
-        }
+        let erased = self.output.bytes(format!("{up}\x1b[J").as_bytes());
+        self.written(erased);
         self.is_mid_line = false;
     }
 
@@ -117,7 +115,12 @@ impl TaskPrinter {
             return;
         }
         self.is_mid_line = !anstream::adapter::strip_str(text).to_string().ends_with('\n');
-        if let Err(diagnostic) = self.output.text(text) {
+        let written = self.output.text(text);
+        self.written(written);
+    }
+
+    fn written(&mut self, result: Result<(), Diagnostic>) {
+        if let Err(diagnostic) = result {
             self.trouble.get_or_insert(diagnostic);
         }
     }
@@ -210,11 +213,8 @@ impl TaskPrinter {
 impl Listener for TaskPrinter {
     fn event(&mut self, event: Event<'_>) {
         if self.output.is_json() {
-            let line = self.shown.json(event.json());
-            if let Err(diagnostic) = self.output.json_line(&line) {
-                self.trouble.get_or_insert(diagnostic);
-            }
-            return;
+            let written = self.output.json_line(&self.shown.json(event.json()));
+            return self.written(written);
         }
         match event {
             Event::Asking { model } => self.wait_for(format!("{model} …")),

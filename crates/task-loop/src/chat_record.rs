@@ -47,21 +47,15 @@ pub struct RecordHeader {
     pub model: String,
 }
 
+/// A line after the header. A summary takes the place of the messages between the opening and the
+/// last `kept`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RecordLine {
     Said(Message),
-    Model {
-        model: String,
-    },
-    Spent {
-        spent: TaskUsage,
-    },
-    /// The messages between the opening and the last `kept` gave way to a summary.
-    Summary {
-        summary: String,
-        kept: usize,
-    },
+    Model { model: String },
+    Spent { spent: TaskUsage },
+    Summary { summary: String, kept: usize },
 }
 
 /// Keeps a conversation. Clones keep the same one.

@@ -1,6 +1,5 @@
 //! How a task ends: one cause, and the one legal ending that counts for it.
 
-use std::fmt;
 use std::time::Duration;
 
 use usage_metrics::catalogue::EndReason;
@@ -8,17 +7,27 @@ use usage_metrics::mapping::task::TaskEnding;
 
 use crate::member::{MemberError, credits};
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TaskEnd {
+    #[error("completed")]
     Completed,
+    #[error("the model returned an empty response")]
     Empty,
+    #[error("the provider withheld the response")]
     Filtered,
+    #[error("a required tool call was not approved")]
     Denied,
+    #[error("reached the limit of {limit} model calls")]
     Rounds { limit: u32 },
+    #[error("the next model call could exceed the limit of {} credits", credits(*limit))]
     Budget { limit: i64 },
+    #[error("timed out after {} s", limit.as_secs())]
     TimedOut { limit: Duration },
+    #[error("interrupted")]
     Cancelled,
+    #[error("the program was terminated")]
     Ended,
+    #[error("{}", .0.line())]
     Trouble(MemberError),
 }
 
@@ -35,26 +44,6 @@ impl TaskEnd {
             Self::Ended => EndReason::SystemAborted,
             Self::Trouble(_) => EndReason::Failed,
         })
-    }
-}
-
-impl fmt::Display for TaskEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Completed => write!(f, "completed"),
-            Self::Empty => write!(f, "the model returned an empty response"),
-            Self::Filtered => write!(f, "the provider withheld the response"),
-            Self::Denied => write!(f, "a required tool call was not approved"),
-            Self::Rounds { limit } => write!(f, "reached the limit of {limit} model calls"),
-            Self::Budget { limit } => {
-                let limit = credits(*limit);
-                write!(f, "the next model call could exceed the limit of {limit} credits")
-            }
-            Self::TimedOut { limit } => write!(f, "timed out after {} s", limit.as_secs()),
-            Self::Cancelled => write!(f, "interrupted"),
-            Self::Ended => write!(f, "the program was terminated"),
-            Self::Trouble(trouble) => write!(f, "{}", trouble.line()),
-        }
     }
 }
 

@@ -16,49 +16,18 @@ use crate::usage::TaskUsage;
 /// again.
 #[derive(Debug)]
 pub enum Event<'a> {
-    Asking {
-        model: &'a str,
-    },
-    Text {
-        text: &'a str,
-    },
+    Asking { model: &'a str },
+    Text { text: &'a str },
     CutShort,
-    Calling {
-        call: &'a Call,
-        server: Option<&'a str>,
-    },
-    Progress {
-        call: &'a str,
-        text: &'a str,
-    },
-    Called {
-        call: &'a Call,
-        outcome: &'a CallOutcome,
-    },
-    Trimmed {
-        cut: &'a Trimmed,
-    },
-    /// The model summarised old messages.
-    Summarised {
-        messages: usize,
-        summary: &'a str,
-    },
-    Rejected {
-        kind: MediaKind,
-        count: usize,
-    },
-    Waiting {
-        trouble: &'a MemberError,
-        wait: Duration,
-    },
-    Unfinished {
-        calls: &'a [Call],
-    },
-    Finished {
-        end: &'a TaskEnd,
-        answer: &'a str,
-        spent: &'a TaskUsage,
-    },
+    Calling { call: &'a Call, server: Option<&'a str> },
+    Progress { call: &'a str, text: &'a str },
+    Called { call: &'a Call, outcome: &'a CallOutcome },
+    Trimmed { cut: &'a Trimmed },
+    Summarised { messages: usize, summary: &'a str },
+    Rejected { kind: MediaKind, count: usize },
+    Waiting { trouble: &'a MemberError, wait: Duration },
+    Unfinished { calls: &'a [Call] },
+    Finished { end: &'a TaskEnd, answer: &'a str, spent: &'a TaskUsage },
 }
 
 /// Receives the events of a task. Must not block.

@@ -53,7 +53,8 @@ pub struct MemberRequest {
     headers: HeaderMap,
     within: Duration,
     most_bytes: usize,
-    may_repeat: bool,
+    /// Whether it can be sent again without being done, and paid for, twice.
+    pub may_repeat: bool,
 }
 
 impl MemberRequest {
@@ -98,11 +99,6 @@ impl MemberRequest {
             self.headers.insert(name, value);
         }
         self
-    }
-
-    /// Whether it can be sent again without being done, and paid for, twice.
-    pub fn may_repeat(&self) -> bool {
-        self.may_repeat
     }
 
     #[must_use]
@@ -167,10 +163,6 @@ impl MemberClient {
         Ok(Self { http, base_url: base_url.to_owned() })
     }
 
-    pub fn base_url(&self) -> &str {
-        &self.base_url
-    }
-
     /// The host and port of the proxy in the way to the service.
     pub fn proxy(&self) -> Option<String> {
         self.http.proxy(self.http.url())
@@ -199,7 +191,8 @@ impl MemberClient {
 
     pub async fn events(&self, mut ask: MemberRequest) -> Result<Events, MemberError> {
         ask.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let response = self.send(ask).await?;
+        let target = self.address(&ask.path)?;
+        let response = self.send_to(&target, ask).await?;
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default().to_owned();
         if !kind.starts_with("text/event-stream") {
@@ -209,13 +202,8 @@ impl MemberClient {
         Ok(Events::new(response))
     }
 
-    /// Asks, and gives a good answer whose body is still to be read.
-    pub async fn send(&self, ask: MemberRequest) -> Result<Response<Incoming>, MemberError> {
-        let target = self.address(&ask.path)?;
-        self.send_to(&target, ask).await
-    }
-
-    /// The same for an address that the service named. The key goes to the service alone.
+    /// Asks, and gives a good answer whose body is still to be read. The service may have named the
+    /// address; the key goes to the service alone.
     pub async fn send_to(
         &self,
         target: &Uri,

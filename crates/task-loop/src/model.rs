@@ -38,7 +38,7 @@ pub enum ApiKind {
 
 #[derive(Debug, Clone)]
 pub struct Model {
-    member: Arc<MemberClient>,
+    pub(crate) member: Arc<MemberClient>,
     pub id: String,
     pub form: ApiKind,
     pub context_length: Option<u64>,
@@ -90,6 +90,7 @@ pub(crate) struct Reply {
     /// The model that answered, as it calls itself.
     pub model: Option<String>,
     pub charge_micros: i64,
+    is_complete: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -213,10 +214,6 @@ impl Model {
         self.accepts.iter().copied().filter(is_sent).collect()
     }
 
-    pub fn member(&self) -> &Arc<MemberClient> {
-        &self.member
-    }
-
     /// Sends a request; passes text to `hear` as it arrives; returns the whole reply.
     pub(crate) async fn ask(
         &self,
@@ -280,7 +277,7 @@ impl Model {
         // A stream that reaches its end is charged its price; a replayed one was charged before.
         let cost = number(&stream.headers, &CHARGE).or_else(|| number(&stream.headers, &PRICE));
         let charge_micros = cost.unwrap_or_default();
-        let mut growing = PartialReply::default();
+        let mut growing = Reply { charge_micros, ..Reply::default() };
         while let Some(event) = stream.next().await? {
             if *event.data() == *b"[DONE]" {
                 growing.is_complete = true;
@@ -299,21 +296,11 @@ impl Model {
         if !growing.is_complete {
             return Err(MemberError::Broken { reason: "the response ended early".to_owned() });
         }
-        Ok(Reply { charge_micros, ..growing.reply() })
+        Ok(growing.cleaned())
     }
 }
 
-#[derive(Debug, Default)]
-struct PartialReply {
-    text: String,
-    calls: Vec<Call>,
-    finish: Finish,
-    usage: Usage,
-    model: Option<String>,
-    is_complete: bool,
-}
-
-impl PartialReply {
+impl Reply {
     fn say(&mut self, text: &str, hear: &mut (dyn FnMut(&str) + Send)) {
         if !text.is_empty() {
             self.text.push_str(text);
@@ -333,7 +320,7 @@ impl PartialReply {
         self.calls.get_mut(at)
     }
 
-    fn reply(mut self) -> Reply {
+    fn cleaned(mut self) -> Self {
         self.calls.retain(|call| !call.name.is_empty());
         let mut seen = BTreeSet::new();
         for call in &mut self.calls {
@@ -342,8 +329,7 @@ impl PartialReply {
                 call.id = format!("call_{}", Uuid::new_v4().simple());
             }
         }
-        let Self { text, calls, finish, usage, model, .. } = self;
-        Reply { text, calls, finish, usage, model, charge_micros: 0 }
+        self
     }
 }
 

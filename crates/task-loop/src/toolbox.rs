@@ -33,7 +33,6 @@ const MAX_RESULT_BYTES: usize = 400 * 1024;
 const CHARGE: &str = "agent/charge_micros";
 const PRICE: &str = "agent/price_micros";
 
-/// A tool of this program itself.
 pub trait OwnTool: fmt::Debug + Send + Sync {
     fn definition(&self) -> Definition;
 
@@ -141,7 +140,6 @@ impl Toolbox {
         self
     }
 
-    /// The model cannot use any tool.
     #[must_use]
     pub fn closed(mut self) -> Self {
         self.is_closed = true;

@@ -8,10 +8,10 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::metrics;
-use crate::config;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::session::Session;
 use crate::view::{self, BrowserLaunch};
+use crate::{config, runtime};
 
 const MAX_IDLE_MINUTES: u64 = 24 * 60;
 
@@ -42,10 +42,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Diagnostic::failed("cannot start the dashboard").because(&error))?;
+    let runtime = runtime::started()?;
     let result = runtime.block_on(serve(args, session));
     runtime.shutdown_background();
     result
@@ -61,15 +58,11 @@ async fn serve(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         view::open(&address, launch, &session.output).await;
         return Ok(());
     }
-    config::made_folder_of(&socket).map_err(|error| {
-        Diagnostic::failed(format!("cannot write to {}", socket.display())).because(&error)
-    })?;
+    config::made_folder_of(&socket).or_cannot("write to", &socket)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).await;
     let listener = listener.map_err(|error| view::cannot_listen(args.port, &error))?;
-    let stop = view::stop_signal()
-        .map_err(|error| Diagnostic::failed("cannot listen for Ctrl-C").because(&error))?;
-    let path = std::env::current_exe()
-        .map_err(|error| Diagnostic::failed("cannot find this program").because(&error))?;
+    let stop = view::stop_signal().or_failed("cannot listen for Ctrl-C")?;
+    let path = std::env::current_exe().or_failed("cannot find this program")?;
     let profile = session.profile().map(|name| format!("--profile={name}").into());
     let options = Options {
         program: Program { path, options: profile.into_iter().collect() },
@@ -84,10 +77,8 @@ async fn serve(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         output.note("The dashboard is served on this machine only. Press Ctrl-C to stop.");
         tokio::spawn(async move { view::open(&address, launch, &output).await });
     };
-    dashboard::serve(listener, options, ("/", link), opened, stop)
-        .await
-        .map_err(|error| Diagnostic::failed("the dashboard failed").because(&error))?;
-    told
+    let served = dashboard::serve(listener, options, ("/", link), opened, stop).await;
+    served.or_failed("the dashboard failed").and(told)
 }
 
 fn tell(address: &str, session: &Session) -> Result<(), Diagnostic> {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use task_loop::Sanitizer;
 use task_loop::untrusted::printable;
 
-use super::mcp::doctor::{self, DoctorResult};
+use super::mcp::doctor::{self, Connectivity, DoctorResult};
 use super::metrics::status;
 use super::update::{Channel, ChannelArgs};
 use crate::diagnostic::Diagnostic;
@@ -42,28 +42,21 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Connectivity {
-    Offline,
-    Online,
-}
-
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let reach = if args.offline { Connectivity::Offline } else { Connectivity::Online };
+    let online = Connectivity::Online { at_most: AT_MOST };
+    let reach = if args.offline { Connectivity::Offline } else { online };
     let mut findings = Findings::default();
-    findings.extend(home(session)?);
-    let configuration = configuration(session)?;
+    findings.add(home(session)?.of("home"));
+    let configuration = configuration(session)?.of("config");
     let is_readable = configuration.severity != Severity::Error;
     findings.add(configuration);
-    findings.extend(if is_readable { everything(reach, session)? } else { Vec::new() });
-    #[cfg(feature = "local-model")]
-    findings.extend(models(session)?);
-    findings.extend(disk(session)?);
-    if session.output.is_json() {
-        session.output.json(&json(&findings))?;
-    } else {
-        session.output.text(text(&findings))?;
+    if is_readable {
+        findings.extend(everything(reach, session)?);
     }
+    #[cfg(feature = "local-model")]
+    findings.extend(models(session)?.into_iter().map(|finding| finding.of("models")));
+    findings.extend(disk(session)?.map(|finding| finding.of("disk")));
+    session.output.print(&json(&findings), text(&findings))?;
     if is_healthy(&findings) { Ok(()) } else { Err(Diagnostic::already_told()) }
 }
 
@@ -73,7 +66,7 @@ fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Di
         let service = scope.spawn(|| service::look(reach, session));
         let servers = scope.spawn(|| servers(reach, session));
         let mut checks = Vec::new();
-        let standing = [metrics(session), updates(session)];
+        let standing = [metrics(session).of("metrics"), updates(session).of("updates")];
         for looked in [service, servers] {
             // A panic is a bug of ours wherever it happens.
             let looked = looked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -88,22 +81,20 @@ fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Di
 #[cfg(feature = "local-model")]
 fn models(session: &Session) -> Result<Vec<Finding>, Diagnostic> {
     use crate::model_files::model_dir::ModelDir;
-    use crate::table::counted;
     use local_model::About;
 
-    const AREA: &str = "models";
     let shelf = ModelDir::find(session)?;
     let names = match shelf.content() {
         Ok(content) => content.names,
-        Err(diagnostic) => return Ok(vec![Finding::from(diagnostic).of(AREA)]),
+        Err(diagnostic) => return Ok(vec![diagnostic.into()]),
     };
     let (mut good, mut bytes, mut checks) = (0, 0, Vec::new());
     for name in &names {
         match About::read(&shelf.path(name)) {
             Ok(about) => (good, bytes) = (good + 1, bytes + about.file_bytes),
             Err(problem) => {
-                let why = task_loop::untrusted::printable(&problem.to_string());
-                let check = Finding::warning(format!("`{name}` cannot be used: {why}")).of(AREA);
+                let why = printable(&problem.to_string());
+                let check = Finding::warning(format!("`{name}` cannot be used: {why}"));
                 checks.push(check.hint(format!("remove it with `agent models remove {name}`")));
             }
         }
@@ -111,92 +102,77 @@ fn models(session: &Session) -> Result<Vec<Finding>, Diagnostic> {
     if good > 0 {
         let (count, size) = (counted(good, "model file"), amount(bytes));
         let what = format!("{count}, {size}, in {}", shelf.folder().display());
-        checks.insert(0, Finding::good(what).of(AREA));
+        checks.insert(0, Finding::good(what));
     }
     Ok(checks)
 }
 
 fn metrics(session: &Session) -> Finding {
-    const AREA: &str = "metrics";
     match status::health(session) {
-        Ok((line, None)) => Finding::good(line).of(AREA),
-        Ok((_, Some(trouble))) | Err(trouble) => Finding::from(trouble).of(AREA),
+        Ok((line, None)) => Finding::good(line),
+        Ok((_, Some(trouble))) | Err(trouble) => trouble.into(),
     }
 }
 
 fn updates(session: &Session) -> Finding {
-    const AREA: &str = "updates";
     match Channel::find(session, ChannelArgs::default()) {
         Ok(Channel { key: Some(key), .. }) => {
-            Finding::good(format!("verified with the key {}", key.place)).of(AREA)
+            Finding::good(format!("verified with the key {}", key.place))
         }
         Ok(Channel { key: None, .. }) => Finding::good("off: no signing key is configured")
-            .of(AREA)
             .hint("set `update.public_key` in config.yaml"),
-        Err(diagnostic) => Finding::from(diagnostic).of(AREA),
+        Err(diagnostic) => diagnostic.into(),
     }
 }
 
-fn home(session: &Session) -> Result<Vec<Finding>, Diagnostic> {
-    const AREA: &str = "home";
+fn home(session: &Session) -> Result<Finding, Diagnostic> {
     let config = session.home()?.config();
     let folder = config.parent().unwrap_or(Path::new("/"));
     let shown = folder.display();
     let Ok(found) = fs::metadata(folder) else {
-        let check = Finding::warning(format!("{shown} does not exist yet")).of(AREA);
-        return Ok(vec![
-            check.hint("create it with `agent up`, which also starts a service on this machine"),
-        ]);
+        return Ok(Finding::warning(format!("{shown} does not exist yet"))
+            .hint("create it with `agent up`, which also starts a service on this machine"));
     };
     let mode = found.permissions().mode() & 0o777;
-    Ok(vec![if !found.is_dir() {
-        Finding::error(format!("{shown} is not a folder")).of(AREA).hint("move or remove it")
+    let private = format!("chmod 700 {shown}");
+    Ok(if !found.is_dir() {
+        Finding::error(format!("{shown} is not a folder")).hint("move or remove it")
     } else if let Err(error) = access(folder, Access::WRITE_OK | Access::EXEC_OK) {
         Finding::error(format!("cannot write to {shown}: {error}"))
-            .of(AREA)
             .hint("change the owner or the permissions of the folder")
     } else if mode & 0o022 != 0 {
-        Finding::error(format!("other users can change files in {shown} (mode {mode:o})"))
-            .of(AREA)
-            .hint(format!("chmod 700 {shown}"))
+        let what = format!("other users can change files in {shown} (mode {mode:o})");
+        Finding::error(what).hint(private)
     } else if mode & 0o077 != 0 {
-        Finding::warning(format!("other users can access {shown} (mode {mode:o})"))
-            .of(AREA)
-            .hint(format!("chmod 700 {shown}"))
+        Finding::warning(format!("other users can access {shown} (mode {mode:o})")).hint(private)
     } else {
-        Finding::good(shown.to_string()).of(AREA)
-    }])
+        Finding::good(shown.to_string())
+    })
 }
 
 fn configuration(session: &Session) -> Result<Finding, Diagnostic> {
-    const AREA: &str = "config";
     let path = session.home()?.config();
     Ok(match session.config()?.root() {
-        Ok(_) if path.exists() => Finding::good(path.display().to_string()).of(AREA),
-        Ok(_) => Finding::good("no config.yaml; the defaults apply").of(AREA),
+        Ok(_) if path.exists() => Finding::good(path.display().to_string()),
+        Ok(_) => Finding::good("no config.yaml; the defaults apply"),
         Err(diagnostic) => Finding::from(diagnostic)
-            .of(AREA)
             .hint("checks that depend on it were skipped; fix it and run `agent doctor` again"),
     })
 }
 
-/// The room on the disk of the home folder.
-fn disk(session: &Session) -> Result<Vec<Finding>, Diagnostic> {
-    const AREA: &str = "disk";
+/// The room on the disk of the home folder, where the system reports it.
+fn disk(session: &Session) -> Result<Option<Finding>, Diagnostic> {
     let config = session.home()?.config();
-    let Some(folder) = config.ancestors().skip(1).find(|folder| folder.exists()) else {
-        return Ok(Vec::new());
-    };
-    let Ok(disk) = statvfs(folder) else { return Ok(Vec::new()) };
-    let Some(free) = free_bytes(&disk) else { return Ok(Vec::new()) };
-    let what = format!("{} free at {}", amount(free), folder.display());
-    Ok(vec![match free {
-        0..LEAST_BYTES => Finding::error(what).of(AREA).hint("free up disk space"),
-        LEAST_BYTES..LITTLE_BYTES => {
-            Finding::warning(what).of(AREA).hint("free up disk space soon")
+    let folder = config.ancestors().skip(1).find(|folder| folder.exists());
+    let free = folder.and_then(|folder| free_bytes(&statvfs(folder).ok()?));
+    Ok(folder.zip(free).map(|(folder, free)| {
+        let what = format!("{} free at {}", amount(free), folder.display());
+        match free {
+            0..LEAST_BYTES => Finding::error(what).hint("free up disk space"),
+            LEAST_BYTES..LITTLE_BYTES => Finding::warning(what).hint("free up disk space soon"),
+            _ => Finding::good(what),
         }
-        _ => Finding::good(what).of(AREA),
-    }])
+    }))
 }
 
 const fn word(severity: Severity) -> &'static str {
@@ -255,10 +231,6 @@ fn shown(text: &str) -> String {
 const AT_MOST: Duration = Duration::from_secs(30);
 
 fn servers(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Diagnostic> {
-    let reach = match reach {
-        Connectivity::Offline => doctor::Connectivity::Offline,
-        Connectivity::Online => doctor::Connectivity::Online { at_most: AT_MOST },
-    };
     let DoctorResult { findings, shown } = match doctor::look(None, reach, session) {
         Ok(looked) => looked,
         Err(stopped) if stopped.exit.is_of_signal() => return Err(stopped),

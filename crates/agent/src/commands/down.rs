@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::up::running::{Running, RunningService};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::output::GOOD;
 use crate::runtime::block_on;
 use crate::session::Session;
 
-/// How often it is looked whether it has ended.
 const PAUSE: Duration = Duration::from_millis(20);
 const MAX_WAIT_SECONDS: u64 = 86_400;
 
@@ -52,11 +52,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         return Err(Diagnostic::failed(format!("{} is still finishing requests", shown(&running)))
             .hint("run `agent down` again to stop it immediately"));
     }
-    if session.output.is_json() {
-        let Running { pid, address } = &running;
-        return session.output.json(&json!({ "stopped": true, "pid": pid, "address": address }));
-    }
-    session.output.text(format!("{GOOD}Stopped{GOOD:#} {}.\n", shown(&running)))
+    session.output.print(
+        &json!({ "stopped": true, "pid": running.pid, "address": running.address }),
+        format!("{GOOD}Stopped{GOOD:#} {}.\n", shown(&running)),
+    )
 }
 
 fn shown(running: &Running) -> String {
@@ -82,47 +81,31 @@ async fn has_ended(held: &RunningService, wait: Duration) -> Result<bool, Diagno
 /// Sends the signal to the very process that has the file, never to another that got its number.
 fn ask_to_stop(held: &RunningService, running: &Running) -> Result<(), Diagnostic> {
     let number = running.pid;
-    let cannot = |error: rustix::io::Errno| {
-        Diagnostic::failed(format!("cannot stop process {number}")).because(&error)
-    };
+    let cannot = format!("cannot stop process {number}");
     let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
-    let pid = pid.ok_or_else(|| cannot(rustix::io::Errno::SRCH))?;
-    match send(pid, held) {
-        Ok(true) => Ok(()),
+    match send(pid.ok_or(Errno::SRCH).or_failed(&cannot)?, held) {
         // It ended by itself.
-        Ok(false) if !held.is_held()? => Ok(()),
-        Ok(false) => Err(Diagnostic::failed(format!(
+        Err(Errno::SRCH) if !held.is_held()? => Ok(()),
+        Err(Errno::SRCH) => Err(Diagnostic::failed(format!(
             "process {number} is not the service, which runs on another machine or in a container"
         ))
         .hint("stop the service there")),
-        Err(error) => Err(cannot(error)),
+        done => done.or_failed(cannot),
     }
 }
 
 #[cfg(target_os = "linux")]
-fn send(pid: Pid, held: &RunningService) -> rustix::io::Result<bool> {
-    use rustix::io::Errno;
+fn send(pid: Pid, held: &RunningService) -> rustix::io::Result<()> {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
     // What is looked at below is what is opened here, or it has the file no more.
-    let process = match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(process) => process,
-        Err(Errno::SRCH) => return Ok(false),
-        Err(error) => return Err(error),
-    };
-    if !has_open(pid, held) {
-        return Ok(false);
-    }
-    match pidfd_send_signal(process, Signal::TERM) {
-        Ok(()) => Ok(true),
-        Err(Errno::SRCH) => Ok(false),
-        Err(error) => Err(error),
-    }
+    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    if has_open(pid, held) { pidfd_send_signal(process, Signal::TERM) } else { Err(Errno::SRCH) }
 }
 
 #[cfg(target_os = "linux")]
 fn has_open(pid: Pid, held: &RunningService) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let Ok(wanted) = held.file().metadata() else { return false };
+    let Ok(wanted) = held.file.metadata() else { return false };
     let folder = format!("/proc/{}/fd", pid.as_raw_nonzero());
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found = files.filter_map(|file| std::fs::metadata(file.path()).ok());
@@ -130,10 +113,6 @@ fn has_open(pid: Pid, held: &RunningService) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn send(pid: Pid, _: &RunningService) -> rustix::io::Result<bool> {
-    match rustix::process::kill_process(pid, Signal::TERM) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::SRCH) => Ok(false),
-        Err(error) => Err(error),
-    }
+fn send(pid: Pid, _: &RunningService) -> rustix::io::Result<()> {
+    rustix::process::kill_process(pid, Signal::TERM)
 }

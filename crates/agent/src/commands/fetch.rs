@@ -1,12 +1,12 @@
 //! `agent fetch`: what a page says.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::Value;
 use task_loop::untrusted::{escaped_lines, printable};
 use wire::web::{Page, PageFormat, PageRequest};
 
 use crate::diagnostic::Diagnostic;
 use crate::duration::{moment, since};
+use crate::key_value::word;
 use crate::markdown;
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::runtime::block_on;
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     url: String,
     /// Output format [default: markdown]
     #[arg(long, value_name = "FORMAT",
-          value_parser = PossibleValuesParser::new(FORMATS).try_map(format_of))]
+          value_parser = PossibleValuesParser::new(FORMATS).try_map(word::<PageFormat>))]
     format: Option<PageFormat>,
     /// Maximum characters of content [default: 50000]
     #[arg(long, value_name = "N")]
@@ -45,10 +45,6 @@ pub(crate) struct Args {
     waiting: RetryOptions,
 }
 
-fn format_of(word: String) -> Result<PageFormat, serde_json::Error> {
-    serde_json::from_value(Value::String(word))
-}
-
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let service = RetryingMember::find(session, args.waiting)?;
     let request = PageRequest {
@@ -59,10 +55,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         max_age_s: args.max_age,
     };
     let answer = block_on(service.pay("/web/fetch", &request))?;
-    if session.output.is_json() {
-        return service.print(&answer);
-    }
-    let page: Page = service.read(&answer)?;
+    let Some(page) = service.read_or_print::<Page>(&answer)? else { return Ok(()) };
     tell(&page, session);
     show(&page, args.format, session)?;
     if page.truncated {
@@ -80,14 +73,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 
 fn tell(page: &Page, session: &Session) {
     let output = &session.output;
-    if let Some(title) = &page.title {
-        output.note(format!("title: {}", printable(title)));
-    }
-    if let Some(byline) = &page.byline {
-        output.note(format!("by: {}", printable(byline)));
-    }
-    if let Some(at) = &page.published_at {
-        output.note(format!("published: {}", printable(at)));
+    let about = [("title", &page.title), ("by", &page.byline), ("published", &page.published_at)];
+    for (name, text) in about {
+        if let Some(text) = text {
+            output.note(format!("{name}: {}", printable(text)));
+        }
     }
     output.note(format!("address: {}", printable(&page.final_url)));
     if page.from_cache {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::session::Session;
 
 /// Write manual pages
@@ -28,14 +28,12 @@ pub(crate) fn run(
     let program = program.mut_args(|arg| arg.hide(false));
     if let Some(folder) = &args.out {
         let written = std::fs::create_dir_all(folder);
-        return written.and_then(|()| clap_mangen::generate_to(program, folder)).map_err(|error| {
-            let message = format!("cannot write manual pages to {}", folder.display());
-            Diagnostic::failed(message).because(&error)
-        });
+        return written
+            .and_then(|()| clap_mangen::generate_to(program, folder))
+            .or_cannot("write manual pages to", folder);
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(program)
-        .render(&mut page)
-        .map_err(|error| Diagnostic::failed("cannot generate the manual page").because(&error))?;
+    let rendered = clap_mangen::Man::new(program).render(&mut page);
+    rendered.or_failed("cannot generate the manual page")?;
     session.output.bytes(&page)
 }

@@ -14,7 +14,6 @@ mod login;
 mod logout;
 mod logs;
 mod move_secrets;
-mod named;
 pub(crate) mod project;
 mod register_links;
 mod remove;

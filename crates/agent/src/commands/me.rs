@@ -14,10 +14,7 @@ use crate::table::{counted, fields};
 pub(crate) fn run(waiting: RetryOptions, session: &Session) -> Result<(), Diagnostic> {
     let service = RetryingMember::find(session, waiting)?;
     let answer = block_on(service.get("/me"))?;
-    if session.output.is_json() {
-        return service.print(&answer);
-    }
-    let me = service.read(&answer)?;
+    let Some(me) = service.read_or_print(&answer)? else { return Ok(()) };
     session.output.text(text(&me, &service.member.settings.base_url.value))
 }
 
@@ -27,37 +24,25 @@ fn text(me: &Me, base: &str) -> String {
         ("service", base.to_owned()),
         ("member", format!("{} ({})", printable(&me.name), printable(&me.id))),
     ];
-    if let Some(team) = &me.team {
+    lines.extend(me.team.as_ref().map(|team| {
         let (id, available) = (printable(&team.id), credits(team.available_micros));
-        let pays = format!("{} ({id}), {available} credits available", printable(&team.name));
-        lines.push(("team", pays));
-    }
+        ("team", format!("{} ({id}), {available} credits available", printable(&team.name)))
+    }));
     let own = if me.team.is_some() { " of your own, not used in a team" } else { "" };
     lines.push(("available", format!("{} credits{own}", credits(me.available_micros))));
     if me.held_micros > 0 {
         lines.push(("held", format!("{} credits", credits(me.held_micros))));
     }
-    for budget in &me.budgets {
-        lines.push(("budget", budget_line(budget)));
-    }
+    lines.extend(me.budgets.iter().map(|budget| ("budget", budget_line(budget))));
     lines.push(("today", period(&me.usage.today)));
     lines.push(("this month", period(&me.usage.month)));
     lines.push(("key", format!("{} ({})", printable(&key.name), printable(&key.id))));
     lines.push(("scopes", printable(&key.scopes.join(", "))));
-    if let Some(models) = &key.models {
-        lines.push(("models", printable(&models.join(", "))));
-    }
-    if let Some(at) = &key.expires_at {
-        lines.push(("expires", moment(at)));
-    }
+    lines.extend(key.models.as_ref().map(|models| ("models", printable(&models.join(", ")))));
+    lines.extend(key.expires_at.as_ref().map(|at| ("expires", moment(at))));
+    let limit = key.spend_limit_micros.map(|limit| format!(" of {}", credits(limit)));
     let spent = credits(key.spent_micros);
-    lines.push((
-        "key spent",
-        match key.spend_limit_micros {
-            Some(limit) => format!("{spent} of {} credits", credits(limit)),
-            None => format!("{spent} credits"),
-        },
-    ));
+    lines.push(("key spent", format!("{spent}{} credits", limit.unwrap_or_default())));
     let limits = [
         key.requests_per_minute.map(|most| format!("{most} requests per minute")),
         key.concurrency.map(|most| format!("{most} concurrent requests")),

@@ -47,10 +47,7 @@ fn list(waiting: RetryOptions, session: &Session) -> Result<(), Diagnostic> {
     let answer = block_on(service.get("/capabilities"))?;
     let mut able: CapabilityList = service.read(&answer)?;
     able.data.retain(|capability| matches!(capability.id.as_str(), "image" | "speech"));
-    if session.output.is_json() {
-        return session.output.json(&able);
-    }
-    session.output.text(able.data.iter().map(text).collect::<Vec<_>>().join("\n"))
+    session.output.print(&able, able.data.iter().map(text).collect::<Vec<_>>().join("\n"))
 }
 
 fn text(capability: &Capability) -> String {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use document_parser::{WorkerProgram, worker};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 
 /// Parse documents of a member service; started by the service itself
 #[derive(Debug, clap::Args)]
@@ -17,8 +17,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Diagnostic> {
-    worker::run(worker::limits(args.memory_bytes, args.cpu_seconds))
-        .map_err(|error| Diagnostic::failed("the parser stopped").because(&error))
+    worker::run(worker::limits(args.memory_bytes, args.cpu_seconds)).or_failed("the parser stopped")
 }
 
 pub(crate) fn program() -> WorkerProgram {

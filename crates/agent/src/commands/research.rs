@@ -5,7 +5,7 @@ mod watch;
 
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::{Value, json};
+use serde_json::json;
 use task_loop::member::{MemberRequest, credits};
 use task_loop::untrusted::{escaped_lines, printable};
 use wire::research::{Depth, JobList, JobView, ResearchRequest};
@@ -13,15 +13,16 @@ use wire::research::{Depth, JobList, JobView, ResearchRequest};
 use self::watch::watch;
 use crate::diagnostic::Diagnostic;
 use crate::duration::moment;
-use crate::key_value;
+use crate::key_value::{self, word};
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::DIM;
 use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::Table;
+use crate::task_printer::shortened;
 
-/// How much of a question is shown, in characters.
 const MAX_QUERY_CHARS: usize = 70;
+const DEPTHS: [&str; 3] = ["quick", "standard", "deep"];
 
 /// Research questions and read the reports
 #[derive(Debug, Subcommand)]
@@ -104,10 +105,7 @@ fn show(job: &JobArgs, session: &Session) -> Result<(), Diagnostic> {
     let path = path(&job.id)?;
     let service = RetryingMember::find(session, job.waiting)?;
     let answer = block_on(service.get(&path))?;
-    if session.output.is_json() {
-        return service.print(&answer);
-    }
-    let job: JobView = service.read(&answer)?;
+    let Some(job) = service.read_or_print(&answer)? else { return Ok(()) };
     report::show(&job, session)
 }
 
@@ -116,10 +114,7 @@ fn cancel(job: &JobArgs, session: &Session) -> Result<(), Diagnostic> {
     let service = RetryingMember::find(session, job.waiting)?;
     let ask = MemberRequest::post(format!("{path}/cancel"), &json!({})).repeatable();
     let answer = block_on(service.ask(ask))?;
-    if session.output.is_json() {
-        return service.print(&answer);
-    }
-    let job: JobView = service.read(&answer)?;
+    let Some(job) = service.read_or_print::<JobView>(&answer)? else { return Ok(()) };
     let (id, status) = (printable(&job.id), printable(&job.status));
     session.output.text(match status.as_str() {
         "cancelled" => format!("{id} is cancelled\n"),
@@ -144,7 +139,7 @@ pub(crate) struct Start {
     model: Option<String>,
     /// Thoroughness [default: standard]
     #[arg(long, value_name = "DEPTH",
-          value_parser = PossibleValuesParser::new(["quick", "standard", "deep"]).try_map(depth))]
+          value_parser = PossibleValuesParser::new(DEPTHS).try_map(word::<Depth>))]
     depth: Option<Depth>,
     /// Maximum number of pages to read, within the limit of the depth
     #[arg(long, value_name = "N")]
@@ -160,10 +155,6 @@ pub(crate) struct Start {
     watch: bool,
     #[command(flatten)]
     waiting: RetryOptions,
-}
-
-fn depth(word: String) -> Result<Depth, serde_json::Error> {
-    serde_json::from_value(Value::String(word))
 }
 
 fn start(args: &Start, session: &Session) -> Result<(), Diagnostic> {
@@ -232,10 +223,7 @@ fn list(args: &List, session: &Session) -> Result<(), Diagnostic> {
         format!("/research/jobs?{}", query.join("&"))
     };
     let answer = block_on(service.get(&asked))?;
-    if session.output.is_json() {
-        return service.print(&answer);
-    }
-    let jobs: JobList = service.read(&answer)?;
+    let Some(jobs) = service.read_or_print::<JobList>(&answer)? else { return Ok(()) };
     if jobs.data.is_empty() {
         session.output.note("No jobs. Start one with `agent research start`.");
         return Ok(());
@@ -269,9 +257,5 @@ fn text(jobs: &[JobView]) -> String {
 
 fn short(query: &str) -> String {
     let words: Vec<String> = query.split_whitespace().map(escaped_lines).collect();
-    let one_line = words.join(" ");
-    if one_line.chars().count() <= MAX_QUERY_CHARS {
-        return one_line;
-    }
-    one_line.chars().take(MAX_QUERY_CHARS - 1).chain(['…']).collect()
+    shortened(&words.join(" "), MAX_QUERY_CHARS)
 }

@@ -2,12 +2,12 @@
 
 use anstyle::Style;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::Value;
 use task_loop::untrusted::{escaped_lines, printable};
 use wire::search::{Domains, Recency, SearchAnswer, SearchRequest, SearchResult};
 
 use crate::diagnostic::Diagnostic;
 use crate::duration::{moment, since};
+use crate::key_value::word;
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::DIM;
 use crate::runtime::block_on;
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     max: Option<u32>,
     /// Maximum age of results
     #[arg(long, value_name = "AGE",
-          value_parser = PossibleValuesParser::new(AGES).try_map(recency))]
+          value_parser = PossibleValuesParser::new(AGES).try_map(word::<Recency>))]
     recency: Option<Recency>,
     /// Include only this domain and its subdomains; can be repeated
     #[arg(long, value_name = "DOMAIN")]
@@ -48,10 +48,6 @@ pub(crate) struct Args {
     not_site: Vec<String>,
     #[command(flatten)]
     waiting: RetryOptions,
-}
-
-fn recency(word: String) -> Result<Recency, serde_json::Error> {
-    serde_json::from_value(Value::String(word))
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
@@ -65,10 +61,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             .then(|| Domains { include: args.site.clone(), exclude: args.not_site.clone() }),
     };
     let answer = block_on(service.pay("/search", &request))?;
-    if session.output.is_json() {
-        return service.print(&answer);
-    }
-    let found: SearchAnswer = service.read(&answer)?;
+    let Some(found) = service.read_or_print::<SearchAnswer>(&answer)? else { return Ok(()) };
     session.output.text(text(&found.results, session.output.columns()))?;
     let count = counted(found.results.len(), "result");
     let age = found.cached_at.as_deref().and_then(|at| since(at, session));

@@ -18,14 +18,13 @@ use crate::diagnostic::Diagnostic;
 use crate::metrics_recorder;
 use crate::output::GOOD;
 use crate::session::Session;
-use crate::skills::Problem;
 use crate::skills::archive::{bring_back, put_away, put_away_before};
 use crate::skills::catalogue::{Catalogue, Skill, unknown};
 use crate::skills::folders::SkillFolders;
 use crate::skills::listing::one_line;
 use crate::skills::log::SkillLog;
 use crate::skills::name::Name;
-use crate::skills::record::SkillRecord;
+use crate::skills::record::{Installed, SkillRecord};
 use crate::table::{Table, grouped};
 
 /// How wide a row is, if the names leave room.
@@ -149,10 +148,8 @@ fn path(args: &SkillPath, session: &Session) -> Result<(), Diagnostic> {
     if let Some(name) = &args.name {
         let skill = named(name, &places)?;
         let path = skill.located.folder.path();
-        if session.output.is_json() {
-            return session.output.json(&json!({"name": skill.name(), "path": path}));
-        }
-        return session.output.text(format!("{}\n", path.display()));
+        let value = json!({"name": skill.name(), "path": path});
+        return session.output.print(&value, format!("{}\n", path.display()));
     }
     if session.output.is_json() {
         let (home, project) = (places.home(), places.project());
@@ -191,22 +188,14 @@ fn show(args: &SkillArgs, session: &Session) -> Result<(), Diagnostic> {
     if document.title != skill.located.name {
         lines.push(("declared as", document.title.to_string()));
     }
-    if let Some(installed) = &record.installed {
-        let from = printable(&installed.from);
-        lines.push(("installed", format!("{} from {from}", day(installed.at_ms))));
-    }
-    if let Some(ms) = record.edited_ms {
-        lines.push(("edited", day(ms).to_string()));
-    }
-    lines.push((
-        "used",
-        match (record.first_used_ms, record.last_used_ms) {
-            (Some(first), Some(last)) => {
-                format!("{} times, first {}, last {}", record.uses, day(first), day(last))
-            }
-            _ => "never".to_owned(),
-        },
-    ));
+    lines.extend(record.installed.map(|Installed { from, at_ms }| {
+        ("installed", format!("{} from {}", day(at_ms), printable(&from)))
+    }));
+    lines.extend(record.edited_ms.map(|ms| ("edited", day(ms).to_string())));
+    let used = record.first_used_ms.zip(record.last_used_ms).map(|(first, last)| {
+        format!("{} times, first {}, last {}", record.uses, day(first), day(last))
+    });
+    lines.push(("used", used.unwrap_or_else(|| "never".to_owned())));
     if !files.is_empty() {
         let files: Vec<String> = files.iter().map(|file| printable(file)).collect();
         lines.push(("files", files.join("\n             ")));
@@ -226,9 +215,8 @@ fn list(session: &Session) -> Result<(), Diagnostic> {
     if session.output.is_json() {
         let skill = |skill: &Skill| about(skill, records.get(&skill.located.key()));
         let skills: Vec<Value> = catalogue.skills.iter().map(skill).collect();
-        let problems: Vec<Value> = catalogue.problems.iter().map(Problem::json).collect();
         return session.output.json(&json!({
-            "skills": skills, "problems": problems, "archived": archived,
+            "skills": skills, "problems": catalogue.problems, "archived": archived,
         }));
     }
     if catalogue.skills.is_empty() {
@@ -251,9 +239,8 @@ fn list(session: &Session) -> Result<(), Diagnostic> {
 fn records(places: &SkillFolders, session: &Session) -> BTreeMap<String, SkillRecord> {
     let records = SkillLog::new(places, Recorder::off(), session.clock.clone()).records();
     records.unwrap_or_else(|diagnostic| {
-        session
-            .output
-            .warn(format!("cannot read the usage record: {}", printable(&diagnostic.line())));
+        let line = printable(&diagnostic.line());
+        session.output.warn(format!("cannot read the usage record: {line}"));
         BTreeMap::new()
     })
 }

@@ -3,12 +3,11 @@
 mod offer;
 mod program;
 
-use std::cmp::Ordering;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use semver::{BuildMetadata, Version};
 use serde_json::json;
 use settings::{Located, section};
 use task_loop::untrusted::printable;
@@ -19,9 +18,9 @@ use wire::download::{PUBLIC_KEY_BYTES, is_name, read_public_key};
 use self::offer::{Offer, State};
 use self::program::Program;
 use crate::diagnostic::Diagnostic;
-use crate::download::{Destination, Limits, OnConflict, Progress, fetch};
+use crate::download::{Destination, OnConflict, download};
 use crate::member::settings::{Settings, Sourced};
-use crate::output::{BYTES, GOOD};
+use crate::output::GOOD;
 use crate::runtime::block_on;
 use crate::session::Session;
 
@@ -83,7 +82,7 @@ fn own(session: &Session) -> Result<Program, Diagnostic> {
 }
 
 fn tell(offer: &Offer, session: &Session) -> Result<(), Diagnostic> {
-    let (current, published) = (Version::of_this(), printable(&offer.manifest.version));
+    let (current, published) = (own_version(), printable(&offer.manifest.version));
     if session.output.is_json() {
         return session.output.json(&json!({
             "update_available": offer.state() == State::Newer,
@@ -91,7 +90,7 @@ fn tell(offer: &Offer, session: &Session) -> Result<(), Diagnostic> {
             "published": offer.manifest.version,
             "published_at": offer.manifest.published_at,
             "expires_at": offer.manifest.expires_at,
-            "state": offer.state().word(),
+            "state": offer.state(),
             "file": offer.file.as_ref().map(|file| &file.name),
             "bytes": offer.file.as_ref().map(|file| file.bytes),
             "channel": offer.channel,
@@ -119,23 +118,13 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<
     let lock = program.lock()?;
     let (wanted, name) = offer.wanted()?;
     let fresh = program.beside(&offer.version);
-    let bar = session.output.progress(wanted.bytes, BYTES);
-    let watch = |progress: Progress<'_>| match progress {
-        Progress::At(bytes) => bar.set_position(bytes),
-        Progress::Again { reason, pause } => {
-            let seconds = pause.as_secs_f32();
-            bar.suspend(|| session.output.detail(format!("{reason}; retrying in {seconds} s")));
-        }
-    };
     let place = Destination { path: &fresh, existing: OnConflict::Replace, mode: program.mode };
-    let fetched = fetch(&offer.member, &wanted, &place, &Limits::default(), &watch).await;
-    bar.finish_and_clear();
-    fetched.map_err(|error| error.diagnostic(name, &offer.member))?;
+    download(&offer.member, &wanted, &place, name, session).await?;
     let fresh = StagedProgram(fresh);
     check_version(&fresh.0, &offer.version).await?;
     program.switch_to(&fresh.0)?;
     drop(lock);
-    told(&Version::of_this(), &offer.version, program, session)
+    told(&own_version(), &offer.version, program, session)
 }
 
 /// A program on its way to its place; what does not get there is removed.
@@ -159,7 +148,7 @@ fn roll_back(session: &Session) -> Result<(), Diagnostic> {
     let version = block_on(version(&previous))?;
     program.roll_back()?;
     drop(lock);
-    told(&Version::of_this(), &version, &program, session)
+    told(&own_version(), &version, &program, session)
 }
 
 fn told(
@@ -169,80 +158,40 @@ fn told(
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let (path, previous) = (&program.path, program.previous());
-    if session.output.is_json() {
-        return session.output.json(&json!({
-            "updated": true,
-            "from": from.to_string(),
-            "to": to.to_string(),
-            "program": path,
-            "previous": previous,
-        }));
-    }
-    session.output.text(format!(
+    let updated = json!({
+        "updated": true,
+        "from": from.to_string(),
+        "to": to.to_string(),
+        "program": path,
+        "previous": previous,
+    });
+    let text = format!(
         "{GOOD}{}{GOOD:#} is now agent {to}; it was {from}.\nThe previous program is kept as {}; \
          restore it with `agent update --rollback`.\n",
         path.display(),
         previous.display()
-    ))
+    );
+    session.output.print(&updated, text)
 }
 
-/// A version such as `1.2.3`, `1.2` or `1.2.3-rc.1`.
-#[derive(Debug, Clone)]
-struct Version {
-    text: String,
-    parsed: semver::Version,
-}
-
-impl Version {
-    fn of_this() -> Self {
-        let text = env!("CARGO_PKG_VERSION");
-        // A test checks that the version of the manifest can be parsed.
-        let unknown = || Self { text: text.to_owned(), parsed: semver::Version::new(0, 0, 0) };
-        Self::parse(text).unwrap_or_else(unknown)
+/// A version such as `1.2.3`, `v1.2` or `1.2.3-rc.1`, without build metadata.
+fn parse_version(text: &str) -> Option<Version> {
+    if !is_name(text) {
+        return None;
     }
-
-    /// Accepts a leading `v`, and one or two numbers in place of three.
-    fn parse(text: &str) -> Option<Self> {
-        if !is_name(text) {
-            return None;
-        }
-        let text = text.strip_prefix('v').unwrap_or(text);
-        let (numbers, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
-        let missing = ".0".repeat(2_usize.saturating_sub(numbers.matches('.').count()));
-        let parsed = semver::Version::parse(&format!("{numbers}{missing}{rest}")).ok()?;
-        Some(Self { text: text.to_owned(), parsed })
-    }
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let (numbers, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
+    let missing = ".0".repeat(2_usize.saturating_sub(numbers.matches('.').count()));
+    let version = Version::parse(&format!("{numbers}{missing}{rest}")).ok()?;
+    Some(Version { build: BuildMetadata::EMPTY, ..version })
 }
 
-impl fmt::Display for Version {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.text)
-    }
+fn own_version() -> Version {
+    // A test checks that the version of the manifest can be parsed.
+    parse_version(env!("CARGO_PKG_VERSION")).unwrap_or_else(|| Version::new(0, 0, 0))
 }
 
-impl Ord for Version {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.parsed.cmp_precedence(&other.parsed)
-    }
-}
-
-impl PartialOrd for Version {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Version {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Version {}
-
-/// How long a program may take to say its version.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// How much it may say.
 const MAX_BYTES: u64 = 4096;
 
 async fn check_version(path: &Path, expected: &Version) -> Result<(), Diagnostic> {
@@ -257,21 +206,20 @@ async fn check_version(path: &Path, expected: &Version) -> Result<(), Diagnostic
 async fn version(path: &Path) -> Result<Version, Diagnostic> {
     let said = tokio::time::timeout(MAX_WAIT, said(path)).await;
     let what = match said {
-        Ok(Ok(text)) => match of_line(text.lines().next().unwrap_or_default()) {
-            Some(version) => return Ok(version),
-            None => format!("`--version` printed `{}`", printable(text.trim())),
-        },
+        Ok(Ok(text)) => {
+            // A line such as `agent 1.2.3`.
+            let line = text.lines().next().unwrap_or_default();
+            match line.split_whitespace().last().and_then(parse_version) {
+                Some(version) => return Ok(version),
+                None => format!("`--version` printed `{}`", printable(text.trim())),
+            }
+        }
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("`--version` took longer than {} s", MAX_WAIT.as_secs()),
     };
-    let mut diagnostic = Diagnostic::failed(format!("{} does not run here", path.display()));
-    diagnostic.causes.push(what);
-    Err(diagnostic.hint("nothing was changed; report this to the publisher"))
-}
-
-/// The version in a line such as `agent 1.2.3`.
-fn of_line(line: &str) -> Option<Version> {
-    line.split_whitespace().last().and_then(Version::parse)
+    Err(Diagnostic::failed(format!("{} does not run here", path.display()))
+        .cause(what)
+        .hint("nothing was changed; report this to the publisher"))
 }
 
 async fn said(path: &Path) -> std::io::Result<String> {

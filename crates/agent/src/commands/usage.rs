@@ -36,9 +36,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         }
     }
     let answer = block_on(service.get(&format!("/me/usage?{}", query.finish())))?;
-    if session.output.is_json() {
-        return service.print(&answer);
-    }
-    let usage: UsageList = service.read(&answer)?;
+    let Some(usage) = service.read_or_print::<UsageList>(&answer)? else { return Ok(()) };
     print(&usage, &args.options, &session.output)
 }

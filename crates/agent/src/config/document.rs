@@ -75,11 +75,8 @@ impl Document {
         let value = reader.read(&schema, &Field { key: name.to_owned(), ..Field::of(node) });
         let mut errors = in_order(reader.finish().0).into_iter().filter(Problem::is_error);
         let Some(first) = errors.next() else { return Ok(value.unwrap_or_default()) };
-        let mut diagnostic = self.refused(&first);
-        diagnostic
-            .causes
-            .extend(errors.map(|error| format!("also {}:{error}", self.path.display())));
-        Err(diagnostic)
+        let others = errors.map(|error| format!("also {}:{error}", self.path.display()));
+        Err(self.refused(&first).causes(others))
     }
 
     pub(crate) fn line(&self, position: Position) -> String {
@@ -109,10 +106,7 @@ impl Document {
             let subject = if message.starts_with('`') { "" } else { &format!("`{key}` ") };
             Diagnostic::configuration(format!("{path}:{line}: {subject}{message}"))
         };
-        match &problem.hint {
-            Some(hint) => diagnostic.hint(hint),
-            None => diagnostic,
-        }
+        diagnostic.hints(problem.hint.clone())
     }
 }
 

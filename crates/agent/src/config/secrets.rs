@@ -9,10 +9,11 @@ use mcp_client::config::env_file::{self, MAX_ENV_FILE_BYTES, MAX_VARIABLES};
 use mcp_client::host::{SecretStore, TokenPlace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use settings::section;
+use settings::{Scope, section};
 
-use super::{read, write};
+use super::{read, read_lossy, write};
 use crate::diagnostic::Diagnostic;
+use crate::home::Home;
 use crate::keychain::{Keychain, UnlockDialog};
 use crate::session::Session;
 
@@ -66,6 +67,24 @@ impl From<SecretPlace> for TokenPlace {
             SecretPlace::Keychain => Self::Keychain,
         }
     }
+}
+
+/// What `${NAME}` references in configuration files resolve to.
+pub(crate) fn scope(session: &Session, home: &Home) -> Result<Scope, Diagnostic> {
+    let path = home.env_file();
+    let mut secrets = match SecretPlace::of(session)? {
+        SecretPlace::File => BTreeMap::new(),
+        place @ SecretPlace::Keychain => SecretsFile::open(&path, place)?.variables(),
+    };
+    if let Some(text) = read_lossy(&path)? {
+        secrets.extend(env_file::parse(&text).0);
+    }
+    Ok(Scope {
+        secrets,
+        process: session.environment.all.clone(),
+        home: session.environment.home.clone(),
+        workspace: std::env::current_dir().unwrap_or_default(),
+    })
 }
 
 /// The keychain for a command that waits for the person: the system may ask to unlock it.

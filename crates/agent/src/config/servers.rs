@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
 use settings::{Key, Node, Position, Value};
+use task_loop::untrusted::printable;
 
 use super::document::{Document, entry, is_empty, is_flow};
 use super::{read, write, yaml};
@@ -18,6 +19,7 @@ use crate::diagnostic::Diagnostic;
 
 const SECTION: &str = "mcp_servers";
 const ENABLED: &str = "enabled";
+const MAX_LISTED: usize = 20;
 
 /// A configuration whose servers can be edited.
 #[derive(Debug)]
@@ -52,6 +54,34 @@ impl ServersFile {
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let entries = self.section().map(|(_, node)| node.entries()).unwrap_or_default();
         entries.iter().map(|(key, _)| key.text.as_str())
+    }
+
+    /// The names of servers, each once; an error if there is no such server.
+    pub(crate) fn known(&self, names: &[String]) -> Result<Vec<String>, Diagnostic> {
+        let mut known: Vec<String> = Vec::new();
+        for name in names {
+            if self.server(name).is_none() {
+                return Err(self.unknown(name));
+            }
+            if !known.contains(name) {
+                known.push(name.clone());
+            }
+        }
+        Ok(known)
+    }
+
+    fn unknown(&self, name: &str) -> Diagnostic {
+        let error = Diagnostic::failed(format!("unknown server `{}`", printable(name)));
+        let near = settings::nearest(name, self.names());
+        let near = near.map(|(_, near)| format!("did you mean `{}`?", printable(near)));
+        let all: Vec<String> = self.names().map(printable).collect();
+        error.hints(near).hint(match all.as_slice() {
+            [] => "no servers are configured; add one with `agent mcp add`".to_owned(),
+            all if all.len() > MAX_LISTED => {
+                format!("list the {} servers with `agent mcp list`", all.len())
+            }
+            all => format!("configured servers: {}", all.join(", ")),
+        })
     }
 
     pub(crate) fn entry(&self, name: &str) -> Option<Json> {

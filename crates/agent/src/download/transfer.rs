@@ -16,17 +16,12 @@ use super::part::Part;
 use super::{DownloadRequest, Error, Limits, Progress};
 use crate::member::Member;
 
-/// Why a try did not come to the end.
+/// Why a try did not come to the end. The next one may get further, after a pause if the service
+/// wants one.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The next one may get further, after a pause if the service wants one.
-    Again {
-        reason: String,
-        after: Option<Duration>,
-    },
-    StartOver {
-        reason: String,
-    },
+    Again { reason: String, after: Option<Duration> },
+    StartOver { reason: String },
     Final(Error),
 }
 

@@ -32,30 +32,25 @@ pub(crate) fn advice_with(
     let name = &entry.name;
     match error {
         Error::MissingExecutable { command, .. } => missing(command),
-        Error::Spawn { .. } => {
-            vec!["check that the file is an executable program for this machine".to_owned()]
-        }
-        Error::Suspicious { .. } => vec![
+        Error::Spawn { .. } => one("check that the file is an executable program for this machine"),
+        Error::Suspicious { .. } => one(
             "run the server's program directly instead of through a shell; if someone gave you \
-             this configuration, ask why it needs one"
-                .to_owned(),
-        ],
-        Error::File { .. } => {
-            vec!["check the path, the permissions and the contents of the file".to_owned()]
-        }
-        Error::Password { .. } => vec![format!(
+             this configuration, ask why it needs one",
+        ),
+        Error::File { .. } => one("check the path, the permissions and the contents of the file"),
+        Error::Password { .. } => one(format!(
             "set the third item of `client_cert` of {name} to the correct password: [cert, key, \
              password]"
-        )],
+        )),
         Error::NoAuthorities { .. } => no_authorities(name),
         Error::BadUrl { .. } | Error::BadHeader { .. } => {
-            vec![format!("correct `mcp_servers.{name}` in config.yaml")]
+            one(format!("correct `mcp_servers.{name}` in config.yaml"))
         }
         Error::BadProxy { .. } => {
-            vec!["correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY in your environment".to_owned()]
+            one("correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY in your environment")
         }
         Error::Exited { .. } | Error::OutputClosed { .. } => {
-            vec![format!("run its command directly to see its output: {}", command_line(entry))]
+            one(format!("run its command directly to see its output: {}", command_line(entry)))
         }
         Error::SignIn { challenge } => sign_in::wanted(challenge.as_deref(), entry),
         Error::Forbidden { challenge, .. } => {
@@ -68,43 +63,42 @@ pub(crate) fn advice_with(
             "if it is correct, skip this check with `skip_preflight: true`".to_owned(),
         ],
         Error::Http { status: 404 | 405, .. } => {
-            vec![format!("check `url` of {name}: nothing at that path speaks MCP")]
+            one(format!("check `url` of {name}: nothing at that path speaks MCP"))
         }
         Error::Http { status, .. } if *status >= 500 => {
-            vec!["the server has a problem; try again later".to_owned()]
+            one("the server has a problem; try again later")
         }
         Error::Redirect { .. } => {
-            vec![format!("if you trust the redirect, set `url` of {name} to its target")]
+            one(format!("if you trust the redirect, set `url` of {name} to its target"))
         }
         Error::Tls { reason, .. } => tls(reason),
-        Error::Unreachable { .. } => {
-            vec!["check the URL, the network and the proxy variables".to_owned()]
-        }
+        Error::Unreachable { .. } => one("check the URL, the network and the proxy variables"),
         Error::ConnectTimeout { method, .. } | Error::CallTimeout { method, .. }
             if method == "ping" =>
         {
-            vec![
-                "it answered before: it may hang or be busy; pings have a separate timeout"
-                    .to_owned(),
-            ]
+            one("it answered before: it may hang or be busy; pings have a separate timeout")
         }
         Error::ConnectTimeout { after, .. } => slow(entry, *after),
         Error::CallTimeout { idle, .. } => slow(entry, *idle),
         Error::UnknownVersion { .. } => {
-            vec!["update the server or this program to a version that both support".to_owned()]
+            one("update the server or this program to a version that both support")
         }
         Error::BothFailed { first, second, .. } => {
             let hints = advice_with(first, entry, granted);
             if hints.is_empty() { advice_with(second, entry, granted) } else { hints }
         }
-        Error::StillRenewing { .. } => vec![format!(
+        Error::StillRenewing { .. } => one(format!(
             "the authorization server is slow; try again, or increase `timeout` of {name}"
-        )],
+        )),
         Error::OutcomeUnknown { .. } => {
-            vec!["check whether the call took effect before you repeat it".to_owned()]
+            one("check whether the call took effect before you repeat it")
         }
         _ => Vec::new(),
     }
+}
+
+fn one(hint: impl Into<String>) -> Vec<String> {
+    vec![hint.into()]
 }
 
 fn no_authorities(name: &str) -> Vec<String> {
@@ -122,44 +116,39 @@ fn check_url(name: &str) -> String {
 
 fn slow(entry: &ServerEntry, limit: Duration) -> Vec<String> {
     let (name, seconds) = (&entry.name, limit.as_secs_f32());
-    vec![if limit == entry.connect_timeout {
-        format!("if it is only slow, increase `connect_timeout` of {name} (now {seconds} s)")
+    let how = if limit == entry.connect_timeout {
+        format!("increase `connect_timeout` of {name} (now {seconds} s)")
     } else if limit == entry.timeout {
-        format!(
-            "if it is only slow, increase `timeout` of {name} (now {seconds} s), or use --timeout"
-        )
+        format!("increase `timeout` of {name} (now {seconds} s), or use --timeout")
     } else {
-        format!("if it is only slow, set --timeout to more than {seconds} seconds")
-    }]
+        format!("set --timeout to more than {seconds} seconds")
+    };
+    one(format!("if it is only slow, {how}"))
 }
 
 fn missing(command: &str) -> Vec<String> {
     if command.contains(['/', '\\']) {
-        return vec!["correct `command`: no executable program exists at that path".to_owned()];
+        return one("correct `command`: no executable program exists at that path");
     }
     let known = INSTALLED_BY.iter().find(|(names, _)| names.contains(&command));
-    let mut hints: Vec<String> = known.map(|(_, how)| (*how).to_owned()).into_iter().collect();
-    hints.push("if it is installed, set `command` to the full path of the program".to_owned());
-    hints
+    let otherwise = "if it is installed, set `command` to the full path of the program";
+    known.map(|(_, how)| *how).into_iter().chain([otherwise]).map(str::to_owned).collect()
 }
 
 fn tls(reason: &str) -> Vec<String> {
     let lower = reason.to_lowercase();
     if lower.contains("unknownissuer") || lower.contains("unknown issuer") {
-        return vec![
-            "set `ssl_verify` to the PEM file of the CA that signed its certificate".to_owned(),
-        ];
+        return one("set `ssl_verify` to the PEM file of the CA that signed its certificate");
     }
     if lower.contains("expired") {
-        return vec![
-            "its certificate has expired: ask its operator to renew it, and check your clock"
-                .to_owned(),
-        ];
+        return one(
+            "its certificate has expired: ask its operator to renew it, and check your clock",
+        );
     }
     if lower.contains("notvalidforname") || lower.contains("not valid for name") {
-        return vec!["its certificate is for another name: check the host in `url`".to_owned()];
+        return one("its certificate is for another name: check the host in `url`");
     }
-    vec!["check that the server at this address uses TLS (https)".to_owned()]
+    one("check that the server at this address uses TLS (https)")
 }
 
 /// How a local server is started, as it may be shown.

@@ -18,6 +18,7 @@ use self::opener::{Attempt, Opener, is_remote};
 use super::advice::operand_with;
 use super::client_document::Source;
 use super::reporter::Reporter;
+use crate::host::is_this_machine;
 use crate::output::{DIM, GOOD, Output, WARNING};
 use crate::prompt::line::{self, LineInput, Words};
 use crate::session::Session;
@@ -69,7 +70,7 @@ struct SshHost {
 impl TerminalSignIn {
     /// For a command that may need a sign-in; none where no person is at a terminal.
     pub(crate) fn find(session: &Session, reporter: &Arc<Reporter>) -> Option<Self> {
-        let is_there = is_person_there() && !session.output.is_json();
+        let is_there = line::is_possible() && !session.output.is_json();
         is_there.then(|| Self::new(session, reporter, BrowserLaunch::Allowed))
     }
 
@@ -87,10 +88,10 @@ impl TerminalSignIn {
             reporter: Arc::clone(reporter),
             opener,
             here: SshHost::find(environment),
-            can_paste: is_person_there() && !session.output.is_json(),
+            can_paste: line::is_possible() && !session.output.is_json(),
             turn: Arc::default(),
         };
-        Self { desk: Arc::new(desk), documents: Source::new(session) }
+        Self { desk: Arc::new(desk), documents: Source(session.clone()) }
     }
 }
 
@@ -199,10 +200,6 @@ impl SignInPrompt {
     }
 }
 
-fn is_person_there() -> bool {
-    line::is_possible()
-}
-
 /// The address as it can be clicked and copied: whole, and without anything a terminal obeys.
 fn shown_address(address: &str) -> String {
     let mut shown = String::new();
@@ -287,11 +284,7 @@ fn device_steps(code: &DeviceCode) -> String {
 
 /// Whether a browser comes back to the machine it runs on.
 fn is_loopback(redirect_uri: &str) -> bool {
-    let host = redirect_uri.strip_prefix("http://").unwrap_or_default();
-    ["127.0.0.1", "localhost", "[::1]"].iter().any(|local| {
-        let rest = host.strip_prefix(local);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/', '?']))
-    })
+    redirect_uri.starts_with("http://") && is_this_machine(redirect_uri)
 }
 
 impl SshHost {

@@ -23,9 +23,7 @@ const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 
 /// The client document of servers whose configuration names none.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
-    session: Session,
-}
+pub(crate) struct Source(pub(crate) Session);
 
 #[derive(Debug, Deserialize)]
 struct Document {
@@ -33,10 +31,6 @@ struct Document {
 }
 
 impl Source {
-    pub(crate) fn new(session: &Session) -> Self {
-        Self { session: session.clone() }
-    }
-
     /// The document that the service announces: the one it serves says where it is.
     pub(crate) async fn address(&self) -> Option<String> {
         let announced = tokio::time::timeout(MAX_WAIT, self.announced()).await.ok().flatten();
@@ -45,8 +39,8 @@ impl Source {
 
     async fn announced(&self) -> Option<String> {
         // Everybody may read it: the key stays here.
-        let base = Settings::load(&self.session).ok()?.base_url;
-        let service = Member::of(Settings::open_to_all(base).ok()?, &self.session).ok()?;
+        let base = Settings::load(&self.0).ok()?.base_url;
+        let service = Member::of(Settings::open_to_all(base).ok()?, &self.0).ok()?;
         let base = &service.settings.base_url.value;
         let root = base.strip_suffix("/v1").unwrap_or(base);
         let target = format!("{root}{AT_SERVICE}").parse().ok()?;

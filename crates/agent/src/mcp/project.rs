@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json};
 use settings::Node;
 
 use crate::config::{self, lock};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::download::digest;
 use crate::session::Session;
 use crate::skills::folders::owner;
@@ -103,23 +103,19 @@ impl ProjectFile {
         here: &Path,
         approvals: &Approvals,
     ) -> Option<Self> {
-        let (digest, servers) = match servers(&path, kind, here) {
+        let (digest, servers, fault) = match servers(&path, kind, here) {
             Ok((_, servers)) if servers.is_empty() => return None,
-            Ok(found) => found,
-            Err(fault) => {
-                let (state, folder) = (ApprovalState::New, folder.to_owned());
-                let (digest, servers) = (String::new(), Vec::new());
-                return Some(Self { path, state, digest, folder, servers, fault: Some(fault) });
-            }
+            Ok((digest, servers)) => (digest, servers, None),
+            Err(fault) => (String::new(), Vec::new(), Some(fault)),
         };
         let state = match approvals.files.get(&path) {
-            Some(approved) if *approved == digest => ApprovalState::Approved,
-            Some(_) => ApprovalState::Changed,
-            None => ApprovalState::New,
+            Some(approved) if fault.is_none() && *approved == digest => ApprovalState::Approved,
+            Some(_) if fault.is_none() => ApprovalState::Changed,
+            _ => ApprovalState::New,
         };
         let servers = servers.into_iter().map(|(name, entry)| (name, adapted(entry, folder)));
         let (servers, folder) = (servers.collect(), folder.to_owned());
-        Some(Self { path, state, digest, folder, servers, fault: None })
+        Some(Self { path, state, digest, folder, servers, fault })
     }
 
     /// What references in this file resolve to.
@@ -132,8 +128,7 @@ impl ProjectFile {
         let scope = self.scope(scope);
         let (mut servers, mut faults) = (Vec::new(), Vec::new());
         for (name, entry) in &self.servers {
-            let named =
-                if valid_name(name) { Ok(()) } else { Err("its name is invalid".to_owned()) };
+            let named = valid_name(name).then_some(()).ok_or("its name is invalid".to_owned());
             let parsed = named.and_then(|()| check(entry)).and_then(|()| {
                 parse_entry(name, entry, &scope).map_err(|problems| {
                     let errors = problems.iter().filter(|problem| problem.is_error());
@@ -213,9 +208,8 @@ impl Approvals {
     fn read(session: &Session) -> Result<Self, Diagnostic> {
         let path = session.home()?.project_approvals();
         let Some(text) = config::read(&path)? else { return Ok(Self::default()) };
-        serde_json::from_str(&text).map_err(|error| {
-            Diagnostic::configuration(format!("{} is invalid", path.display())).because(&error)
-        })
+        let wrong = Diagnostic::configuration(format!("{} is invalid", path.display()));
+        serde_json::from_str(&text).or_diagnostic(wrong)
     }
 
     fn change(session: &Session, change: impl FnOnce(&mut Self)) -> Result<(), Diagnostic> {

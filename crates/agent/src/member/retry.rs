@@ -51,17 +51,13 @@ impl RetryOptions {
 pub(crate) struct RetryingMember<'a> {
     pub(crate) member: Member,
     output: &'a Output,
-    most: Duration,
+    pub(crate) most: Duration,
 }
 
 impl<'a> RetryingMember<'a> {
     pub(crate) fn find(session: &'a Session, waiting: RetryOptions) -> Result<Self, Diagnostic> {
         let member = Member::find(session)?;
         Ok(Self { member, output: &session.output, most: waiting.most() })
-    }
-
-    pub(crate) fn most(&self) -> Duration {
-        self.most
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<MemberResponse, Diagnostic> {
@@ -79,7 +75,7 @@ impl<'a> RetryingMember<'a> {
 
     /// Asks until there is an answer, or a refusal that will stay one.
     pub(crate) async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse, Diagnostic> {
-        let mut tries = RetryState::new(self.most, ask.may_repeat());
+        let mut tries = RetryState::new(self.most, ask.may_repeat);
         loop {
             let trouble = match self.member.client.ask(ask.clone()).await {
                 Ok(answer) => return Ok(answer),
@@ -96,6 +92,18 @@ impl<'a> RetryingMember<'a> {
         answer: &MemberResponse,
     ) -> Result<T, Diagnostic> {
         answer.json().map_err(|trouble| self.diagnostic(&trouble))
+    }
+
+    /// The answer of a command that shows it; nothing if it was printed as JSON.
+    pub(crate) fn read_or_print<T: DeserializeOwned>(
+        &self,
+        answer: &MemberResponse,
+    ) -> Result<Option<T>, Diagnostic> {
+        if self.output.is_json() {
+            self.print(answer).map(|()| None)
+        } else {
+            self.read(answer).map(Some)
+        }
     }
 
     /// Writes an answer as the service gave it.

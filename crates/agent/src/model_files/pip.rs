@@ -13,7 +13,7 @@ use tokio::time::{Instant, interval, timeout};
 use walkdir::WalkDir;
 
 use super::staging::of_ending;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 
 const PYTHON: &str = "python3";
 /// How often it is looked how far it is.
@@ -24,7 +24,6 @@ const MAX_SILENCE: Duration = Duration::from_mins(5);
 const MAX_LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long it may take to exit after a kill.
 const MAX_ENDING: Duration = Duration::from_secs(2);
-/// Output that is stored, in bytes.
 const MAX_SAID_BYTES: usize = 64 * 1024;
 /// How many of its files are looked at to see how far it is.
 const MAX_LOOKED_AT: usize = 1000;
@@ -63,9 +62,7 @@ impl Running {
         // Python imports modules from the current folder and from `PYTHONPATH` before its own, so
         // that a `pip.py` in a cloned repository would run. `-I` and an empty folder rule out both.
         let empty = into.join("empty");
-        std::fs::create_dir(&empty).map_err(|error| {
-            Diagnostic::failed(format!("cannot create {}", empty.display())).because(&error)
-        })?;
+        std::fs::create_dir(&empty).or_cannot("create", &empty)?;
         let mut command = Command::new(PYTHON);
         for (name, _) in std::env::vars_os() {
             if name.as_encoded_bytes().starts_with(b"PYTHON") {
@@ -132,9 +129,8 @@ impl Running {
         };
         let rest = async { while stderr.is_some() && said.hear(&mut stderr).await {} };
         let _ = timeout(MAX_LAST_WORDS, rest).await;
-        let status =
-            status.map_err(|error| Diagnostic::failed("cannot wait for pip").because(&error))?;
-        Ok((status, String::from_utf8_lossy(&said.bytes).into_owned()))
+        let said = String::from_utf8_lossy(&said.bytes).into_owned();
+        Ok((status.or_failed("cannot wait for pip")?, said))
     }
 }
 
@@ -183,7 +179,7 @@ pub(super) const OTHERWISE: &str = "add a GGUF file from elsewhere with `agent m
 /// Why pip did not do it, for a person.
 fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    let mut diagnostic = if has(&["No module named pip", "No module named 'pip'"]) {
+    let diagnostic = if has(&["No module named pip", "No module named 'pip'"]) {
         Diagnostic::failed(format!("`{PYTHON}` has no pip"))
             .hint(format!("install it with `{PYTHON} -m ensurepip` or the package python3-pip"))
     } else if has(&["No space left on device", "Disk quota exceeded"]) {
@@ -199,8 +195,7 @@ fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {
             status.code().map_or("was killed".to_owned(), |code| format!("exited with {code}"));
         Diagnostic::peer(format!("pip {how} while downloading `{requirement}`"))
     };
-    diagnostic.causes.extend(told(said));
-    diagnostic.hint(OTHERWISE)
+    diagnostic.causes(told(said)).hint(OTHERWISE)
 }
 
 const NO_NETWORK: &[&str] = &[

@@ -10,8 +10,8 @@ use tempfile::TempPath;
 use tokio::task::yield_now;
 
 use super::model_dir::{ModelDir, Name};
-use crate::config::made_folder_of;
-use crate::diagnostic::Diagnostic;
+use crate::config::private_folder;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::download::digest::Digest;
 
 /// The folder of all of them; models are not looked for in it.
@@ -29,9 +29,7 @@ impl Staging {
         let staging = Self { folder: shelf.folder().join(NAME).join(name.as_str()) };
         staging.clear_growing();
         for folder in [staging.growing(), staging.whole()] {
-            made_folder_of(&folder.join("x")).map_err(|error| {
-                Diagnostic::failed(format!("cannot create {}", folder.display())).because(&error)
-            })?;
+            private_folder(&folder).or_cannot("create", &folder)?;
         }
         Ok(staging)
     }

@@ -17,7 +17,6 @@ use tokio::sync::oneshot;
 
 /// Longest line; the rest is discarded.
 const MAX_LINE_BYTES: usize = 64 * 1024;
-/// How much is taken from the terminal at once.
 const PIECE_BYTES: usize = 4096;
 
 /// Words that are no secret.

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use task_loop::nearest;
 
-use super::catalogue::SkillLocation;
 use super::folder::Folder;
 use super::folders::{SkillFolders, SkillScope};
 use super::log::SkillLog;
 use super::name::Name;
 use super::record::State;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 
 /// Puts a skill away; where it is now.
 pub(crate) fn put_away(
@@ -32,8 +31,8 @@ pub(crate) fn put_away(
     page.seen(&skill);
     let to = archive.join(name.as_str());
     refuse_existing(&to, &format!("archived skill `{name}` exists already"))?;
-    fs::create_dir_all(&archive).map_err(|error| cannot_move(&from, &to, &error))?;
-    fs::rename(&from, &to).map_err(|error| cannot_move(&from, &to, &error))?;
+    let moved = fs::create_dir_all(&archive).and_then(|()| fs::rename(&from, &to));
+    moved.or_failed(cannot_move(&from, &to))?;
     page.moved(&skill, State::Archived);
     page.close().inspect_err(|_| drop(fs::rename(&to, &from)))?;
     Ok(to)
@@ -56,10 +55,8 @@ pub(crate) fn bring_back(
     let mut page = log.open()?;
     refuse_existing(&to, &format!("skill `{name}` exists already"))?;
     // The folder is looked at where it lies; it is the same when it has moved.
-    let name = name.clone();
-    let skill = SkillLocation { name, shelf: SkillScope::Home, is_in_home: true, folder };
-    page.moved(&skill, State::Active);
-    fs::rename(&from, &to).map_err(|error| cannot_move(&from, &to, &error))?;
+    page.moved(&places.located(name.clone(), SkillScope::Home, folder), State::Active);
+    fs::rename(&from, &to).or_failed(cannot_move(&from, &to))?;
     page.close().inspect_err(|_| drop(fs::rename(&to, &from)))?;
     Ok(to)
 }
@@ -94,7 +91,6 @@ fn refuse_existing(path: &Path, what: &str) -> Result<(), Diagnostic> {
     Err(Diagnostic::failed(what).hint(format!("rename or remove {} first", path.display())))
 }
 
-fn cannot_move(from: &Path, to: &Path, error: &std::io::Error) -> Diagnostic {
-    let message = format!("cannot move {} to {}", from.display(), to.display());
-    Diagnostic::failed(message).because(error)
+fn cannot_move(from: &Path, to: &Path) -> String {
+    format!("cannot move {} to {}", from.display(), to.display())
 }

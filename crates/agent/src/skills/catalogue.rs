@@ -25,7 +25,6 @@ const MAX_TOLD: usize = 10;
 pub(crate) struct SkillLocation {
     pub(crate) name: Name,
     pub(crate) shelf: SkillScope,
-    /// The home has a skill of this name.
     pub(crate) is_in_home: bool,
     pub(crate) folder: Folder,
 }
@@ -64,6 +63,11 @@ pub(crate) struct Skill {
 impl Skill {
     pub(crate) fn name(&self) -> &str {
         self.located.name.as_str()
+    }
+
+    /// Whether a skill of the home is not seen because of this one.
+    pub(crate) fn is_hiding(&self) -> bool {
+        self.located.shelf == SkillScope::Project && self.located.is_in_home
     }
 }
 
@@ -115,12 +119,12 @@ impl SkillFolders {
     /// The skill of the home of this name, whether or not it can be used.
     pub(crate) fn at_home(&self, name: &Name) -> Option<SkillLocation> {
         let folder = Folder::open(&self.home().join(name.as_str()), None).ok()?;
-        Some(SkillLocation {
-            name: name.clone(),
-            shelf: SkillScope::Home,
-            is_in_home: true,
-            folder,
-        })
+        Some(self.located(name.clone(), SkillScope::Home, folder))
+    }
+
+    pub(crate) fn located(&self, name: Name, scope: SkillScope, folder: Folder) -> SkillLocation {
+        let is_in_home = scope == SkillScope::Home || self.home().join(name.as_str()).is_dir();
+        SkillLocation { name, shelf: scope, is_in_home, folder }
     }
 
     fn skill(&self, entry: &str, within: SkillFolder<'_>) -> Result<Skill, Problem> {
@@ -130,9 +134,7 @@ impl SkillFolders {
         })?;
         let folder =
             Folder::open(&path, within.boundary).map_err(|flaw| Problem::of(path, flaw))?;
-        let is_in_home =
-            within.scope == SkillScope::Home || self.home().join(name.as_str()).is_dir();
-        let located = SkillLocation { name, shelf: within.scope, is_in_home, folder };
+        let located = self.located(name, within.scope, folder);
         let description = located.document()?.description;
         Ok(Skill { located, description })
     }
@@ -159,13 +161,6 @@ impl Catalogue {
                 .output
                 .note(format!("skill {name} of the project hides the one in the home folder"));
         }
-    }
-}
-
-impl Skill {
-    /// Whether a skill of the home is not seen because of this one.
-    pub(crate) fn is_hiding(&self) -> bool {
-        self.located.shelf == SkillScope::Project && self.located.is_in_home
     }
 }
 

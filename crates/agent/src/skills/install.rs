@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use task_loop::untrusted::escaped;
@@ -11,7 +12,7 @@ use super::document::Document;
 use super::folder::{Folder, MAX_DEPTH};
 use super::name::Name;
 use super::{Problem, SKILL_FILE};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::download::OnConflict;
 
 const MAX_FILES: usize = 200;
@@ -28,7 +29,7 @@ pub(crate) struct InstallPlan {
     pub(crate) has_left_out: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct PlannedFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
@@ -39,9 +40,8 @@ impl InstallPlan {
     /// Looks through a folder. Nothing is written.
     pub(crate) fn of(folder: &Path, name: Option<Name>) -> Result<Self, Diagnostic> {
         let shown = escaped(&folder.display().to_string());
-        let source = fs::canonicalize(folder).map_err(|error| {
-            Diagnostic::usage(format!("cannot read the folder {shown}")).because(&error)
-        })?;
+        let unreadable = Diagnostic::usage(format!("cannot read the folder {shown}"));
+        let source = fs::canonicalize(folder).or_diagnostic(unreadable)?;
         if !source.is_dir() {
             return Err(Diagnostic::usage(format!("{shown} is not a folder"))
                 .hint("pass the folder that contains SKILL.md"));
@@ -70,29 +70,25 @@ impl InstallPlan {
                      `--name`",
                 ));
         }
-        let cannot = |error: &io::Error| {
-            Diagnostic::failed(format!("cannot install into {}", to.display())).because(error)
-        };
-        fs::create_dir_all(place).map_err(|error| cannot(&error))?;
+        fs::create_dir_all(place).or_cannot("install into", &to)?;
         let stage = tempfile::Builder::new().prefix(".install-").tempdir_in(place);
-        let stage = stage.map_err(|error| cannot(&error))?;
+        let stage = stage.or_cannot("install into", &to)?;
         let new = stage.path().join("new");
-        self.copy(&new).map_err(|error| cannot(&error))?;
+        self.copy(&new).or_cannot("install into", &to)?;
         // The folder may have changed since it was looked through; the copy does not.
         document(&new)?;
         let before = stage.path().join("before");
         if is_there {
-            fs::rename(&to, &before).map_err(|error| cannot(&error))?;
+            fs::rename(&to, &before).or_cannot("install into", &to)?;
         }
-        if let Err(error) = fs::rename(&new, &to) {
+        if let Err(mut diagnostic) = fs::rename(&new, &to).or_cannot("install into", &to) {
             if is_there && fs::rename(&before, &to).is_err() {
                 // What cannot be put back must at least not be removed with the stage.
                 let kept = stage.keep();
-                return Err(
-                    cannot(&error).hint(format!("the previous version is in {}", kept.display()))
-                );
+                let hint = format!("the previous version is in {}", kept.display());
+                diagnostic = diagnostic.hint(hint);
             }
-            return Err(cannot(&error));
+            return Err(diagnostic);
         }
         Ok(is_there)
     }
@@ -141,9 +137,7 @@ fn look_through(source: &Path) -> Result<(Vec<PlannedFile>, bool), Diagnostic> {
     let mut bytes = 0;
     let mut entries = WalkDir::new(source).min_depth(1).sort_by_file_name().into_iter();
     while let Some(entry) = entries.next() {
-        let entry = entry.map_err(|error| {
-            Diagnostic::failed(format!("cannot read {}", source.display())).because(&error)
-        })?;
+        let entry = entry.or_cannot("read", source)?;
         let path = entry.path();
         if is_left_out(&entry) {
             has_left_out = true;
@@ -169,9 +163,7 @@ fn look_through(source: &Path) -> Result<(Vec<PlannedFile>, bool), Diagnostic> {
         if !kind.is_file() {
             return Err(refuse(path, "is neither a file nor a folder"));
         }
-        let about = entry.metadata().map_err(|error| {
-            Diagnostic::failed(format!("cannot read {}", path.display())).because(&error)
-        })?;
+        let about = entry.metadata().or_cannot("read", path)?;
         bytes += about.len();
         if files.len() == MAX_FILES {
             return Err(refuse(source, &format!("has more than {MAX_FILES} files")));
@@ -181,22 +173,16 @@ fn look_through(source: &Path) -> Result<(Vec<PlannedFile>, bool), Diagnostic> {
             return Err(refuse(source, &format!("is larger than {most} MiB")));
         }
         let relative = path.strip_prefix(source).unwrap_or(path).to_owned();
-        let is_program = is_program(&about);
+        let is_program = about.permissions().mode() & 0o111 != 0;
         files.push(PlannedFile { path: relative, bytes: about.len(), is_program });
     }
     Ok((files, has_left_out))
 }
 
-fn is_program(about: &fs::Metadata) -> bool {
-    std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0
-}
-
 /// A new file with a fixed mode, not that of the original.
 fn create(path: &Path, is_program: bool) -> io::Result<File> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_program { 0o755 } else { 0o644 });
-    options.open(path)
+    let mode = if is_program { 0o755 } else { 0o644 };
+    fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
 #[cfg(test)]

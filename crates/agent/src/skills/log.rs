@@ -17,7 +17,7 @@ use super::folders::SkillFolders;
 use super::record::{Installed, SkillRecord, State};
 use crate::config;
 use crate::config::lock::{self, Lock};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 
 /// The most skills that are remembered; those that were not touched for the longest time go.
 const MAX_RECORDS: usize = 2000;
@@ -42,12 +42,10 @@ impl SkillLog {
 
     pub(crate) fn records(&self) -> Result<BTreeMap<String, SkillRecord>, Diagnostic> {
         let Some(text) = config::read(&self.path)? else { return Ok(BTreeMap::new()) };
-        let file: File = serde_json::from_str(&text).map_err(|error| {
-            Diagnostic::configuration(format!("cannot parse {}", self.path.display()))
-                .because(&error)
-                .hint("remove it; the use of skills is then counted from zero")
-        })?;
-        Ok(file.skills)
+        let message = format!("cannot parse {}", self.path.display());
+        let wrong = Diagnostic::configuration(message)
+            .hint("remove it; the use of skills is then counted from zero");
+        Ok(serde_json::from_str::<File>(&text).or_diagnostic(wrong)?.skills)
     }
 
     /// Opens it for writing; others wait meanwhile.
@@ -121,10 +119,10 @@ impl LogEdit<'_> {
     fn used(&mut self, skill: &SkillLocation) {
         self.seen(skill);
         let Some(mut record) = self.records.remove(&skill.key()) else { return };
-        let used = record.used(&skill.folder.digests(), self.log.clock.now());
-        let load = load(&used.facts(skill.provenance(&record)));
-        self.hold(skill, record, used.change);
-        self.counts.extend(load.map(Count::Load));
+        let (provenance, now) = (skill.provenance(&record), self.log.clock.now());
+        let (facts, change) = record.used(&skill.folder.digests(), now, provenance);
+        self.hold(skill, record, change);
+        self.counts.extend(load(&facts).map(Count::Load));
     }
 
     /// A skill was installed, where none was or in the place of another version.

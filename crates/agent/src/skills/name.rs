@@ -13,14 +13,8 @@ pub(crate) enum SkillName {}
 impl NameKind for SkillName {
     const NOUN: &str = "skill";
     const RULE: &str = RULE;
-
-    fn is_first(byte: u8) -> bool {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit()
-    }
-
-    fn is_further(byte: u8) -> bool {
-        Self::is_first(byte) || byte == b'-'
-    }
+    const HAS_CAPITALS: bool = false;
+    const MARKS: &[u8] = b"-";
 }
 
 #[cfg(test)]

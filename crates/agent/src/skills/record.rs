@@ -56,25 +56,6 @@ pub(crate) struct SkillRecord {
     pub(crate) files_digest: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SkillUse {
-    pub(crate) change: Option<SkillAction>,
-    uses: u64,
-    is_reused: bool,
-    is_after_change: bool,
-}
-
-impl SkillUse {
-    pub(crate) fn facts(&self, provenance: Provenance) -> LoadFacts {
-        LoadFacts {
-            use_count: i64::try_from(self.uses).ok(),
-            reused: Some(self.is_reused),
-            reuse_after_patch: Some(self.is_after_change),
-            provenance,
-        }
-    }
-}
-
 impl SkillRecord {
     /// Of a skill that is seen for the first time.
     pub(crate) fn new(digests: &Digests, now: Timestamp) -> Self {
@@ -114,7 +95,13 @@ impl SkillRecord {
         self.edited_ms = Some(now.as_ms());
     }
 
-    pub(crate) fn used(&mut self, digests: &Digests, now: Timestamp) -> SkillUse {
+    /// A use, and the change of the skill that was noticed with it.
+    pub(crate) fn used(
+        &mut self,
+        digests: &Digests,
+        now: Timestamp,
+        provenance: Provenance,
+    ) -> (LoadFacts, Option<SkillAction>) {
         let change = self.compare(digests, now);
         let is_reused = self.uses > 0;
         let is_after_change = is_reused && self.edits > self.edits_when_used;
@@ -124,7 +111,13 @@ impl SkillRecord {
         self.edits_when_used = self.edits;
         // A stale skill comes back by being used; that is no event.
         self.state = State::Active;
-        SkillUse { change, uses: self.uses, is_reused, is_after_change }
+        let facts = LoadFacts {
+            use_count: i64::try_from(self.uses).ok(),
+            reused: Some(is_reused),
+            reuse_after_patch: Some(is_after_change),
+            provenance,
+        };
+        (facts, change)
     }
 
     /// Its state is this from now on; what that counts as.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Definition, Finish, PartialReply, Usage, add_arguments};
+use super::{Definition, Finish, Reply, Usage, add_arguments};
 use crate::attachment::{Attachment, MediaKind};
 use crate::conversation::{Call, Message};
 
@@ -102,7 +102,7 @@ fn tool(tool: &Definition) -> Value {
 }
 
 /// Takes one piece of the answer. What is not understood is passed over.
-pub(super) fn take(piece: &Value, growing: &mut PartialReply, hear: &mut (dyn FnMut(&str) + Send)) {
+pub(super) fn take(piece: &Value, growing: &mut Reply, hear: &mut (dyn FnMut(&str) + Send)) {
     if let Some(model) = piece["model"].as_str().filter(|model| !model.is_empty()) {
         growing.model = Some(model.to_owned());
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Definition, Finish, PartialReply, Usage, add_arguments};
+use super::{Definition, Finish, Reply, Usage, add_arguments};
 use crate::attachment::{Attachment, MediaKind};
 use crate::conversation::{Call, Message};
 use crate::member::MemberError;
@@ -70,7 +70,7 @@ fn tool(tool: &Definition) -> Value {
 /// Takes one event of the answer. What is not understood is passed over.
 pub(super) fn take(
     event: &Value,
-    growing: &mut PartialReply,
+    growing: &mut Reply,
     hear: &mut (dyn FnMut(&str) + Send),
 ) -> Result<(), MemberError> {
     match event["type"].as_str().unwrap_or_default() {
@@ -100,7 +100,7 @@ pub(super) fn take(
     Ok(())
 }
 
-fn end(response: &Value, growing: &mut PartialReply, finish: Finish) {
+fn end(response: &Value, growing: &mut Reply, finish: Finish) {
     let usage = &response["usage"];
     let of = |key: &str| usage[key].as_u64().unwrap_or_default();
     growing.usage = Usage { input: of("input_tokens"), output: of("output_tokens") };

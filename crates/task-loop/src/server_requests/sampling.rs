@@ -109,7 +109,7 @@ impl Inner {
         if id == own.id {
             return Ok(own.clone());
         }
-        let found = Model::find(own.member().clone(), Some(&id), own.form).await;
+        let found = Model::find(own.member.clone(), Some(&id), own.form).await;
         found.map_err(|error| refused(&error.to_string()))
     }
 }

@@ -14,7 +14,7 @@ use wire::account::Me;
 use wire::capability::CapabilityList;
 use wire::model::ModelList;
 
-use super::Connectivity;
+use crate::commands::mcp::doctor::Connectivity;
 use crate::diagnostic::Diagnostic;
 use crate::finding::{Finding, Severity};
 use crate::member::Member;
@@ -32,14 +32,14 @@ pub(super) fn look(reach: Connectivity, session: &Session) -> Result<Vec<Finding
         Ok(settings) => settings,
         Err(diagnostic) => return Ok(vec![Finding::from(diagnostic).of("service")]),
     };
-    let base = settings.base_url.clone();
     let key = match (settings.key(), &settings.key) {
-        (Err(diagnostic), _) => Finding::from(diagnostic).of("key"),
-        (Ok(_), Some(key)) => Finding::good(format!("set by {}", key.place)).of("key"),
-        (Ok(_), None) => Finding::error("no key is set").of("key"),
-    };
+        (Err(diagnostic), _) => Finding::from(diagnostic),
+        (Ok(_), Some(key)) => Finding::good(format!("set by {}", key.place)),
+        (Ok(_), None) => Finding::error("no key is set"),
+    }
+    .of("key");
     if reach == Connectivity::Offline {
-        let what = format!("{} was not contacted (offline)", base.value);
+        let what = format!("{} was not contacted (offline)", settings.base_url.value);
         return Ok(vec![Finding::good(what).of("service"), key]);
     }
     let member = match Member::of(settings, session) {
@@ -69,26 +69,25 @@ impl ServiceChecks<'_> {
                 }
             }
         );
-        let mut checks = vec![self.service(&ready, health.ok().as_ref())];
+        let mut checks = vec![self.service(&ready, health.ok().as_ref()).of("service")];
         if matches!(ready, Err(MemberError::Unreachable { .. } | MemberError::Late { .. })) {
             checks.push(key);
             return checks;
         }
         if let Ok(answer) = &ready {
-            checks.extend(self.clock(&answer.headers));
+            checks.extend(self.clock(&answer.headers).map(|finding| finding.of("clock")));
         }
         match me.map(|me| me.and_then(|answer| answer.json::<Me>())) {
             None => checks.push(key),
-            Some(Err(trouble)) => {
-                checks.push(Finding::from(self.member.diagnostic(&trouble)).of("key"));
-            }
+            Some(Err(trouble)) => checks.push(self.failed(&trouble).of("key")),
             Some(Ok(me)) => {
                 let place = self.member.settings.key.as_ref().map(|key| key.place.as_str());
                 let place = place.unwrap_or_default();
                 checks.push(Finding::good(format!("accepted; set by {place}")).of("key"));
-                checks.push(balance(&me));
-                checks.extend(models.map(|models| self.model(models)));
-                checks.extend(capabilities.into_iter().flat_map(|found| self.capabilities(found)));
+                checks.push(balance(&me).of("balance"));
+                checks.extend(models.map(|models| self.model(models).of("model")));
+                let able = capabilities.into_iter().flat_map(|found| self.capabilities(found));
+                checks.extend(able.map(|finding| finding.of("can do")));
             }
         }
         checks
@@ -108,20 +107,22 @@ impl ServiceChecks<'_> {
         ready: &Result<MemberResponse, MemberError>,
         health: Option<&MemberResponse>,
     ) -> Finding {
-        const AREA: &str = "service";
         let base = &self.member.settings.base_url.value;
         match ready {
             Ok(_) => {
                 let version = health.and_then(version).map(|version| format!(", {version}"));
-                Finding::good(format!("{base} is ready{}", version.unwrap_or_default())).of(AREA)
+                Finding::good(format!("{base} is ready{}", version.unwrap_or_default()))
             }
             Err(trouble) if trouble.status() == Some(404) => {
                 Finding::error(format!("{base} responds, but is not a member service"))
-                    .of(AREA)
                     .hint(format!("check the address: {}", self.member.settings.base_url.place))
             }
-            Err(trouble) => Finding::from(self.member.diagnostic(trouble)).of(AREA),
+            Err(trouble) => self.failed(trouble),
         }
+    }
+
+    fn failed(&self, trouble: &MemberError) -> Finding {
+        self.member.diagnostic(trouble).into()
     }
 
     /// How far the clock of this machine is from that of the service.
@@ -131,35 +132,31 @@ impl ServiceChecks<'_> {
         let ours = self.session.clock.now().as_ms() / 1000;
         let seconds = ours.abs_diff(theirs);
         Some(if seconds <= MAX_SKEW.as_secs() {
-            Finding::good("in sync with the service").of("clock")
+            Finding::good("in sync with the service")
         } else {
             let word = if ours > theirs { "ahead of" } else { "behind" };
             Finding::warning(format!("{seconds} s {word} the service"))
-                .of("clock")
                 .hint("correct the clock; sign-ins and certificates depend on it")
         })
     }
 
     fn model(&self, answer: Result<MemberResponse, MemberError>) -> Finding {
-        const AREA: &str = "model";
         let models = match answer.and_then(|answer| answer.json::<ModelList>()) {
             Ok(models) => models.data,
-            Err(trouble) => return Finding::from(self.member.diagnostic(&trouble)).of(AREA),
+            Err(trouble) => return self.failed(&trouble),
         };
         let offered = counted(models.len(), "model");
         match &self.member.settings.model {
             None if models.is_empty() => Finding::warning("the key cannot use any model")
-                .of(AREA)
                 .hint("ask an operator to add providers to gateway.yaml"),
-            None => Finding::good(format!("{offered} available")).of(AREA),
+            None => Finding::good(format!("{offered} available")),
             Some(model) if models.iter().any(|offer| offer.id == model.value) => {
-                Finding::good(format!("{} is one of {offered}", printable(&model.value))).of(AREA)
+                Finding::good(format!("{} is one of {offered}", printable(&model.value)))
             }
             Some(model) => {
                 let what = format!("`{}` is not one of {offered}", printable(&model.value));
-                let check = Finding::error(what)
-                    .of(AREA)
-                    .hint(format!("the model is set by {}", model.place));
+                let place = format!("the model is set by {}", model.place);
+                let check = Finding::error(what).hint(place);
                 match nearest(&model.value, models.iter().map(|offer| offer.id.as_str())) {
                     Some(near) => check.hint(format!("did you mean `{}`?", printable(near))),
                     None => check,
@@ -169,25 +166,22 @@ impl ServiceChecks<'_> {
     }
 
     fn capabilities(&self, answer: Result<MemberResponse, MemberError>) -> Vec<Finding> {
-        const AREA: &str = "can do";
         let list = match answer.and_then(|answer| answer.json::<CapabilityList>()) {
             Ok(list) => list.data,
-            Err(trouble) => return vec![Finding::from(self.member.diagnostic(&trouble)).of(AREA)],
+            Err(trouble) => return vec![self.failed(&trouble)],
         };
         let usable = list.iter().filter(|found| found.usable).map(|found| printable(&found.id));
         let usable: Vec<String> = usable.collect();
         let mut checks = vec![if usable.is_empty() {
             Finding::error("the key cannot use any capability at the moment")
-                .of(AREA)
                 .hint("ask an operator to run `agent gateway check`")
         } else {
-            Finding::good(usable.join(", ")).of(AREA)
+            Finding::good(usable.join(", "))
         }];
         let has_chat = list.iter().any(|found| found.id == "chat" && !found.models.is_empty());
         if !has_chat && !list.is_empty() {
             let check =
-                Finding::warning("no chat model is available, so `agent run` does not work")
-                    .of(AREA);
+                Finding::warning("no chat model is available, so `agent run` does not work");
             checks.push(check.hint("ask an operator to add a model provider to gateway.yaml"));
         }
         // What else nobody set up is no trouble; what was set up and does not work is.
@@ -195,9 +189,7 @@ impl ServiceChecks<'_> {
         checks.extend(broken.map(|found| {
             let reason = found.reason.as_deref().unwrap_or("no reason given");
             let what = format!("{} does not work: {}", printable(&found.id), printable(reason));
-            Finding::warning(what)
-                .of(AREA)
-                .hint("ask an operator to run `agent gateway provider test`")
+            Finding::warning(what).hint("ask an operator to run `agent gateway provider test`")
         }));
         checks
     }
@@ -206,18 +198,15 @@ impl ServiceChecks<'_> {
 fn balance(me: &Me) -> Finding {
     let available = format!("{} credits", credits(me.available_micros));
     if me.available_micros > 0 {
-        return Finding::good(format!("{available} available")).of("balance");
+        return Finding::good(format!("{available} available"));
     }
     Finding::error(format!("{available} available"))
-        .of("balance")
         .hint("ask an operator to add credit with `agent gateway member top-up`")
 }
 
 fn version(answer: &MemberResponse) -> Option<String> {
     let told: Value = serde_json::from_slice(&answer.body).ok()?;
-    told.get("version")
-        .and_then(Value::as_str)
-        .map(|version| format!("version {}", printable(version)))
+    Some(format!("version {}", printable(told.get("version")?.as_str()?)))
 }
 
 async fn in_time(

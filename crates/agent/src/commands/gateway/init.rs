@@ -19,10 +19,10 @@ use super::member::create;
 use super::migrate::bring_up_to_date;
 use super::operator_store::{OperatorStore, block_on};
 use crate::config::secrets::SecretsFile;
+use crate::config::secrets::scope;
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::prompt::Prompt;
-use crate::reference_scope::scope;
 use crate::session::Session;
 
 const KEY_NAME: &str = "first key";

@@ -2,21 +2,18 @@
 
 mod published;
 
-use std::io::Read;
-
 use mcp_client::config::foreign::{self, Found, Kind};
 use serde_json::{Map, Value as Json, json};
 use task_loop::untrusted::printable;
 
-use super::candidate::{
-    Candidate, NameConflict, SavedServers, SecretHandling, name_is_taken, save,
-};
+use super::candidate::{Candidate, SavedServers, SecretHandling, name_is_taken, save};
 use super::install::dialog;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
+use crate::download::OnConflict;
 use crate::mcp::advice;
 use crate::output::{GOOD, WARNING};
-use crate::prompt::Prompt;
+use crate::prompt::{Prompt, standard_input};
 use crate::session::Session;
 
 const MAX_PASTED_BYTES: u64 = 1024 * 1024;
@@ -130,10 +127,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         candidates.push(Candidate::check(&name, entry, notes, &scope));
     }
     let mut candidates = all(candidates)?;
-    let taken = if args.replace { NameConflict::Replace } else { NameConflict::Refuse };
+    let taken = if args.replace { OnConflict::Replace } else { OnConflict::Keep };
     let file = ServersFile::load(&home.config())?;
     if !args.preview {
-        refuse_taken(&file, &candidates, taken)?;
+        refuse_taken(&file, candidates.iter().map(|candidate| &*candidate.name), taken)?;
     }
     for candidate in &mut candidates {
         candidate.note_twins(file.names());
@@ -260,13 +257,13 @@ fn seconds(text: &str) -> Result<serde_json::Number, &'static str> {
 }
 
 fn pasted(PastedConfig { name, text }: &PastedConfig<'_>) -> Result<Vec<Found>, Diagnostic> {
-    let from_input = if *text == "-" { Some(standard_input()?) } else { None };
+    let from_input = (*text == "-").then(|| standard_input(MAX_PASTED_BYTES)).transpose();
+    let from_input = from_input.map_err(|error| Diagnostic { exit: Exit::Failed, ..error })?;
     let text = from_input.as_deref().unwrap_or(text);
-    let mut found = foreign::read(Kind::Pasted, text).map_err(|error| {
-        Diagnostic::configuration("invalid pasted text").because(&error).hint(
-            "paste JSON such as {\"mcpServers\": {\"name\": {\"command\": \"...\", \"args\": []}}}",
-        )
-    })?;
+    let wrong = Diagnostic::configuration("invalid pasted text").hint(
+        "paste JSON such as {\"mcpServers\": {\"name\": {\"command\": \"...\", \"args\": []}}}",
+    );
+    let mut found = foreign::read(Kind::Pasted, text).or_diagnostic(wrong)?;
     match (name, found.as_mut_slice()) {
         (Some(name), [only]) => (*name).clone_into(&mut only.name),
         (Some(_), several) => {
@@ -291,20 +288,6 @@ fn pasted(PastedConfig { name, text }: &PastedConfig<'_>) -> Result<Vec<Found>, 
     Ok(found)
 }
 
-fn standard_input() -> Result<String, Diagnostic> {
-    let mut text = String::new();
-    std::io::stdin()
-        .lock()
-        .take(MAX_PASTED_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
-    if text.len() as u64 > MAX_PASTED_BYTES {
-        let message = format!("standard input is larger than {MAX_PASTED_BYTES} bytes");
-        return Err(Diagnostic::failed(message));
-    }
-    Ok(text)
-}
-
 fn all(checked: Vec<Result<Candidate, Diagnostic>>) -> Result<Vec<Candidate>, Diagnostic> {
     let (mut candidates, mut wrong): (_, Option<Diagnostic>) = (Vec::new(), None);
     for result in checked {
@@ -322,14 +305,13 @@ fn all(checked: Vec<Result<Candidate, Diagnostic>>) -> Result<Vec<Candidate>, Di
     wrong.map_or(Ok(candidates), Err)
 }
 
-fn refuse_taken(
+fn refuse_taken<'n>(
     file: &ServersFile,
-    candidates: &[Candidate],
-    taken: NameConflict,
+    mut names: impl Iterator<Item = &'n str>,
+    taken: OnConflict,
 ) -> Result<(), Diagnostic> {
-    let known = |candidate: &&Candidate| file.entry(&candidate.name).is_some();
-    match candidates.iter().find(known) {
-        Some(candidate) if taken == NameConflict::Refuse => Err(name_is_taken(&candidate.name)),
+    match names.find(|name| file.entry(name).is_some()) {
+        Some(name) if taken == OnConflict::Keep => Err(name_is_taken(name)),
         _ => Ok(()),
     }
 }
@@ -358,20 +340,16 @@ fn tell(
     saved: &SavedServers,
 ) -> Result<(), Diagnostic> {
     if session.output.is_json() {
-        let added: Vec<Json> = candidates
-            .iter()
-            .map(|server| {
-                let replaced = saved.replaced.contains(&server.name);
-                json!({
-                    "name": server.name,
-                    "kind": server.kind(),
-                    "replaced": replaced,
-                    "notes": server.notes,
-                })
+        let added = candidates.iter().map(|server| {
+            json!({
+                "name": server.name,
+                "kind": server.kind(),
+                "replaced": saved.replaced.contains(&server.name),
+                "notes": server.notes,
             })
-            .collect();
+        });
         return session.output.json(&json!({
-            "added": added,
+            "added": added.collect::<Json>(),
             "file": saved.file,
             "env_file": saved.secrets,
             "moved_secrets": saved.moved,

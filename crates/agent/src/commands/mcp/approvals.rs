@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use task_loop::approval_memory::ApprovalMemory;
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::mcp::approval::ApprovalFile;
 use crate::session::Session;
 use crate::table::{Table, counted};
@@ -26,13 +26,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    const CANNOT: &str = "cannot read or write the approvals";
     let store = ApprovalFile(session.home()?.approvals());
-    let cannot = |error: &std::io::Error| {
-        Diagnostic::failed("cannot read or write the approvals").because(error)
-    };
     let mut revoked = 0;
     for name in &args.revoke {
-        let memory = ApprovalMemory::read(&store).map_err(|error| cannot(&error))?;
+        let memory = ApprovalMemory::read(&store).or_failed(CANNOT)?;
         // Names of tools and folders of projects may contain slashes, too.
         let meant = memory.all().find_map(|(server, tool, _)| {
             let is_tool =
@@ -41,12 +39,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         });
         let done =
             meant.map_or(Ok(0), |(server, tool)| ApprovalMemory::revoke(&store, server, tool));
-        let done = done.map_err(|error| cannot(&error))?;
+        let done = done.or_failed(CANNOT)?;
         if done == 0 {
-            let message = format!("no approval of `{}`", printable(name));
-            return Err(
-                Diagnostic::usage(message).hint("list the approvals with `agent mcp approvals`")
-            );
+            return Err(Diagnostic::usage(format!("no approval of `{}`", printable(name)))
+                .hint("list the approvals with `agent mcp approvals`"));
         }
         revoked += done;
     }
@@ -57,17 +53,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         session.output.note(format!("{} revoked", counted(revoked, "approval")));
         return Ok(());
     }
-    let memory = ApprovalMemory::read(&store).map_err(|error| cannot(&error))?;
-    list(&memory, session)
+    list(&ApprovalMemory::read(&store).or_failed(CANNOT)?, session)
 }
 
 fn list(memory: &ApprovalMemory, session: &Session) -> Result<(), Diagnostic> {
     let approved: Vec<_> = memory.all().filter(|(_, _, tool)| tool.always).collect();
     if session.output.is_json() {
-        let approved: Vec<Value> = approved
-            .iter()
-            .map(|(server, name, _)| json!({"server": server, "tool": name}))
-            .collect();
+        let names = |(server, name, _): &_| json!({ "server": server, "tool": name });
+        let approved: Value = approved.iter().map(names).collect();
         return session.output.json(&json!({ "approvals": approved }));
     }
     if approved.is_empty() {

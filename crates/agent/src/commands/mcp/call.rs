@@ -3,7 +3,6 @@
 mod result;
 
 use std::collections::BTreeSet;
-use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use mcp_client::config::ServerEntry;
 use mcp_client::registry::{RegisteredTool, Registry};
 use mcp_client::session::CallOptions;
 use mcp_client::supervisor::ServerState;
-use mcp_client::tool_name::registered_name;
+use mcp_client::tool_name::{MAX_NAME_CHARS, registered_name};
 use mcp_client::{Client, Error, Progress};
 use serde_json::Value;
 use task_loop::metrics::TaskMetrics;
@@ -22,13 +21,14 @@ use task_loop::{Sanitizer, nearest};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
 use crate::mcp::advice::{operand, test};
 use crate::mcp::approval::{PersonApprover, PreApproved};
 use crate::mcp::reporter::{MessageSink, Reporter};
 use crate::mcp::{McpServers, Servers};
 use crate::member::Member;
 use crate::member::settings::Settings;
+use crate::prompt::standard_input;
 use crate::session::Session;
 use crate::terminal_person::TerminalPerson;
 use crate::{key_value, metrics_recorder};
@@ -83,11 +83,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let models = models(&fleet, &recorder, session)?;
     fleet.host.requests = Arc::new(ServerRequests::new(person.clone(), approved, models));
     let asking = PersonApprover::new(person);
-    if args.approve {
-        fleet.approved_by(Arc::new(PreApproved));
-    } else {
-        fleet.approved_by(Arc::clone(&asking) as Arc<_>);
-    }
+    fleet.host.approver = if args.approve { Arc::new(PreApproved) } else { asking.clone() };
     let call = Call { fleet: &fleet, target: &target, args, asking: &asking };
     let entries = target.servers.clone();
     let done = fleet.run(entries, async |client| call.make(client, arguments).await);
@@ -130,9 +126,7 @@ impl Call<'_> {
         arguments: Value,
     ) -> Result<(RegisteredTool, mcp_client::content::ToolOutcome), Diagnostic> {
         let reporter = &self.fleet.reporter;
-        let names: Vec<&str> = self.target.servers.iter().map(|entry| &*entry.name).collect();
-        reporter.waiting_for(format!("connecting {}", names.join(", ")));
-        client.wait_until_settled(self.fleet.patience(&self.target.servers)).await;
+        self.fleet.settle(client, &self.target.servers).await;
         let registry = client.registry();
         let Some(entry) = self.target.lookup(&registry) else {
             return Err(self.not_there(client));
@@ -154,14 +148,11 @@ impl Call<'_> {
 
     /// Why the tool is not there: its server is not, or it does not have it.
     fn not_there(&self, client: &Client) -> Diagnostic {
-        let statuses = client.status();
-        for entry in &self.target.servers {
-            let status = statuses.iter().find(|status| status.server == entry.name);
-            if let Some(why) = status.and_then(|status| self.fleet.unusable(entry, status)) {
-                return why;
-            }
+        let failed = self.fleet.failures(client, &self.target.servers).into_iter().next();
+        if let Some((_, why)) = failed {
+            return why;
         }
-        let registry = client.registry();
+        let (statuses, registry) = (client.status(), client.registry());
         let left_out = |native: &str, reason: &str| {
             let reason = self.fleet.shown.line(reason);
             Diagnostic::failed(format!("`{}` cannot be used: {reason}", printable(native)))
@@ -177,11 +168,9 @@ impl Call<'_> {
         }
         for status in &statuses {
             if let ServerState::Degraded { reason } = &status.state {
-                let what = printable(&self.args.tool);
-                let mut diagnostic = Diagnostic::peer(format!("cannot find `{what}`"));
                 let reason = self.fleet.shown.first_line(reason);
-                diagnostic.causes.push(format!("server `{}`: {reason}", status.server));
-                return diagnostic
+                return Diagnostic::peer(format!("cannot find `{}`", printable(&self.args.tool)))
+                    .cause(format!("server `{}`: {reason}", status.server))
                     .hint(format!("test it step by step with `{}`", test(&status.server)));
             }
         }
@@ -190,16 +179,14 @@ impl Call<'_> {
             None => registry.entries().map(|entry| &*entry.name).collect(),
         };
         let wanted = self.target.native.as_deref().unwrap_or(&self.args.tool);
-        let message = format!("unknown tool `{}`", printable(&self.args.tool));
-        let mut diagnostic = Diagnostic::failed(message);
         let notes = statuses.iter().flat_map(|status| &status.notes);
-        diagnostic.causes.extend(notes.map(|note| self.fleet.shown.first_line(note)));
-        diagnostic.hint(match nearest(wanted, names) {
-            Some(near) => format!("did you mean `{}`?", printable(near)),
-            None => "list tools with `agent mcp tools`; `tools.include` and `tools.exclude` may \
-                     hide it"
-                .to_owned(),
-        })
+        Diagnostic::failed(format!("unknown tool `{}`", printable(&self.args.tool)))
+            .causes(notes.map(|note| self.fleet.shown.first_line(note)))
+            .did_you_mean(
+                nearest(wanted, names),
+                "list tools with `agent mcp tools`; `tools.include` and `tools.exclude` may hide \
+                 it",
+            )
     }
 
     fn failed(&self, tool: &RegisteredTool, error: &Error) -> Diagnostic {
@@ -215,10 +202,6 @@ impl Call<'_> {
             };
         }
         let Some(server) = server else { return Diagnostic::failed(error.to_string()) };
-        self.told(server, error)
-    }
-
-    fn told(&self, server: &ServerEntry, error: &Error) -> Diagnostic {
         let mut diagnostic = self.fleet.trouble(server, error);
         if let Error::CallTimeout { .. } | Error::CallTooLong { .. } = error {
             diagnostic.exit = Exit::Peer;
@@ -241,33 +224,18 @@ fn progress(reporter: Arc<Reporter>, shown: Sanitizer) -> mcp_client::ProgressSi
 
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Reads them; none at all are an empty object.
 fn read_arguments(json: Option<&str>, pairs: &[String]) -> Result<Value, Diagnostic> {
     match json {
         None => key_value::object(pairs, "argument").map(Value::Object),
-        Some("-") => {
-            let mut text = String::new();
-            let read = io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
-            read.map_err(|error| {
-                Diagnostic::failed("cannot read the arguments from standard input").because(&error)
-            })?;
-            if text.len() as u64 > MAX_BYTES {
-                return Err(Diagnostic::usage(format!(
-                    "the arguments are larger than {MAX_BYTES} bytes"
-                )));
-            }
-            parse(&text)
-        }
+        Some("-") => parse(&standard_input(MAX_BYTES)?),
         Some(text) => parse(text),
     }
 }
 
 fn parse(text: &str) -> Result<Value, Diagnostic> {
-    let value: Value = serde_json::from_str(text).map_err(|error| {
-        Diagnostic::usage("the arguments are not valid JSON")
-            .because(&error)
-            .hint("use an object such as '{\"path\": \"notes.txt\"}', or --arg path=notes.txt")
-    })?;
+    let wrong = Diagnostic::usage("the arguments are not valid JSON")
+        .hint("use an object such as '{\"path\": \"notes.txt\"}', or --arg path=notes.txt");
+    let value: Value = serde_json::from_str(text).or_diagnostic(wrong)?;
     let kind = match &value {
         Value::Object(_) => return Ok(value),
         Value::Null => "null",
@@ -317,9 +285,8 @@ impl Target {
         let may_own = |entry: &&ServerEntry| {
             let prefix = registered_name(&entry.name, "");
             // Names over the limit are cut before the tool's own begins.
-            let cut = prefix.len() + 1 + HASH_CHARS > typed.len();
-            typed.starts_with(&prefix)
-                || (cut && typed.len() == mcp_client::tool_name::MAX_NAME_CHARS)
+            let is_cut = prefix.len() + 1 + HASH_CHARS > typed.len();
+            typed.starts_with(&prefix) || (is_cut && typed.len() == MAX_NAME_CHARS)
         };
         let found: Vec<ServerEntry> = servers.entries().filter(may_own).cloned().collect();
         if found.is_empty() {

@@ -16,17 +16,26 @@ use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::{self, ServersFile};
 use crate::diagnostic::Diagnostic;
+use crate::download::OnConflict;
 use crate::mcp::advice::sign_in::login;
 use crate::mcp::{is_alone, oauth};
 use crate::session::Session;
 
 #[derive(Debug)]
-pub(super) struct Candidate {
+pub(crate) struct Candidate {
     pub(super) name: String,
     pub(super) entry: Json,
     /// The same, understood.
     pub(super) configured: Configured,
     pub(super) notes: Vec<String>,
+    /// Secrets that the entry refers to, to be stored with it.
+    pub(super) secrets: Vec<NewSecret>,
+}
+
+#[derive(Debug)]
+pub(super) struct NewSecret {
+    pub(super) place: MovedSecret,
+    pub(super) value: String,
 }
 
 /// What becomes of secrets that were given literally.
@@ -35,13 +44,6 @@ pub(super) enum SecretHandling {
     /// They go to the profile's `.env`, and the entry refers to them.
     Move,
     Keep,
-}
-
-/// What becomes of a server that has the name already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NameConflict {
-    Refuse,
-    Replace,
 }
 
 #[derive(Debug)]
@@ -85,7 +87,7 @@ impl Candidate {
             notes.push(format!("{name}: sign in with {}", login(name)));
         }
         notes.extend(warnings.iter().map(Problem::to_string));
-        Ok(Candidate { name: name.to_owned(), entry, configured, notes })
+        Ok(Candidate { name: name.to_owned(), entry, configured, notes, secrets: Vec::new() })
     }
 
     pub(super) fn note_twins<'n>(&mut self, others: impl Iterator<Item = &'n str>) {
@@ -143,7 +145,7 @@ pub(super) fn save(
     session: &Session,
     candidates: &[Candidate],
     literals: SecretHandling,
-    taken: NameConflict,
+    taken: OnConflict,
 ) -> Result<SavedServers, Diagnostic> {
     let home = session.home()?;
     let config = home.config();
@@ -151,9 +153,9 @@ pub(super) fn save(
     let mut file = ServersFile::load(&config)?;
     let mut secrets = SecretsFile::load(session)?;
     let (mut replaced, mut moved, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    for Candidate { name, entry, .. } in candidates {
+    for Candidate { name, entry, secrets: new, .. } in candidates {
         if file.entry(name).is_some() {
-            if taken == NameConflict::Refuse {
+            if taken == OnConflict::Keep {
                 return Err(name_is_taken(name));
             }
             replaced.push(name.clone());
@@ -162,6 +164,13 @@ pub(super) fn save(
         if literals == SecretHandling::Move {
             moved.extend(secrets::move_secrets(name, &mut entry, &mut secrets)?);
             notes.extend(secrets::left_over(name, &entry));
+        }
+        for NewSecret { place, value } in new {
+            if secrets.add(&place.variable, value)? != place.variable {
+                let message = "the profile's secrets changed meanwhile; try again";
+                return Err(Diagnostic::failed(message));
+            }
+            moved.push(place.clone());
         }
         file.set(name, &entry).map_err(|diagnostic| match literals {
             SecretHandling::Move => diagnostic.hint(format!(

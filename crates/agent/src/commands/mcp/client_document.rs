@@ -8,7 +8,7 @@ use mcp_client::oauth::client_document::{RULES, make};
 use serde_json::json;
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::mcp::Servers;
 use crate::mcp::client_document::address_for_all;
 use crate::prompt::Prompt;
@@ -65,9 +65,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
                 session.output.note("Nothing was written.");
                 return Ok(());
             }
-            fs::write(path, format!("{document:#}\n")).map_err(|error| {
-                Diagnostic::failed(format!("cannot write {}", path.display())).because(&error)
-            })?;
+            fs::write(path, format!("{document:#}\n")).or_cannot("write", path)?;
             if session.output.is_json() {
                 let written = json!({ "file": path, "url": url, "rules": RULES });
                 return session.output.json(&written);

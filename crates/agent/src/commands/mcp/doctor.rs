@@ -13,12 +13,12 @@ use mcp_client::supervisor::ServerState;
 use serde_json::{Value, json};
 use task_loop::Sanitizer;
 
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::Diagnostic;
 use crate::finding::{Finding, Findings, Severity};
 use crate::mcp::advice::{operand_with, test};
 use crate::mcp::client_document::{address, built_in_fault, in_its_place};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, already_told, patience};
+use crate::mcp::{McpServers, patience};
 use crate::session::Session;
 use crate::table::{counted, grouped};
 
@@ -52,18 +52,11 @@ pub(crate) struct DoctorResult {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let reach = if args.offline {
-        Connectivity::Offline
-    } else {
-        Connectivity::Online { at_most: Duration::MAX }
-    };
+    let online = Connectivity::Online { at_most: Duration::MAX };
+    let reach = if args.offline { Connectivity::Offline } else { online };
     let DoctorResult { findings, shown } = look(args.server.as_deref(), reach, session)?;
-    if session.output.is_json() {
-        session.output.json(&shown.json(json(&findings)))?;
-    } else {
-        session.output.text(text(&findings, &shown))?;
-    }
-    if is_bad(&findings) { Err(already_told(Exit::Failed)) } else { Ok(()) }
+    session.output.print(&shown.json(json(&findings)), text(&findings, &shown))?;
+    if is_bad(&findings) { Err(Diagnostic::already_told()) } else { Ok(()) }
 }
 
 pub(crate) fn look(
@@ -184,20 +177,18 @@ fn online(
         for status in client.status() {
             let name = &status.server;
             let Some(entry) = enabled.iter().find(|entry| entry.name == *name) else { continue };
+            let step_by_step = format!("test it step by step with `{}`", test(name));
             if let Some(why) = fleet.unusable(entry, &status) {
                 let what = why.message.unwrap_or_default();
                 let what = what.strip_prefix(&format!("server `{name}`: ")).unwrap_or(&what);
                 let said = why.causes.iter().map(|cause| format!("\n{cause}"));
                 let what = format!("{what}{}", said.collect::<String>());
                 let finding = why.hints.into_iter().fold(Finding::error(what), Finding::hint);
-                findings.add(
-                    finding.of(name).hint(format!("test it step by step with `{}`", test(name))),
-                );
+                findings.add(finding.of(name).hint(step_by_step));
                 continue;
             }
             if let ServerState::Degraded { reason } = &status.state {
-                let fix = format!("test it step by step with `{}`", test(name));
-                findings.add(Finding::warning(reason).of(name).hint(fix));
+                findings.add(Finding::warning(reason).of(name).hint(step_by_step));
             }
             let answered = format!(
                 "responds, with {} of about {} tokens",
@@ -211,17 +202,14 @@ fn online(
                 let mut tools = registry.entries().filter(|tool| *tool.server == **name);
                 if !tools.any(|tool| only.admits(tool.native_name())) {
                     let what = format!("`{pattern}` in `tools.include` matches none of its tools");
-                    findings
-                        .add(Finding::advice(what).of(name).hint("correct or remove the pattern"));
+                    let fix = "correct or remove the pattern";
+                    findings.add(Finding::advice(what).of(name).hint(fix));
                 }
             }
             for tool in &status.quarantined {
                 let what = format!("its tool `{}` cannot be used: {}", tool.name, tool.reason);
-                findings.add(
-                    Finding::warning(what)
-                        .of(name)
-                        .hint("report this to the maintainers of the server"),
-                );
+                let fix = "report this to the maintainers of the server";
+                findings.add(Finding::warning(what).of(name).hint(fix));
             }
         }
         for tool in registry.skipped() {

@@ -4,24 +4,24 @@ mod files;
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
-use mcp_client::config::foreign::{self, ForeignError, Found, MAX_FOREIGN_BYTES};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use mcp_client::config::foreign::{self, ForeignError, Found, Kind, MAX_FOREIGN_BYTES};
 use mcp_client::config::{Scope, valid_name};
 use serde_json::{Value as Json, json};
 use task_loop::untrusted::printable;
 
 use self::files::File;
 use super::add::tell_moved;
-use super::candidate::{Candidate, NameConflict, SecretHandling, save};
+use super::candidate::{Candidate, SecretHandling, save};
 use super::secrets::move_secrets;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::download::OnConflict;
 use crate::output::{DIM, GOOD, WARNING};
 use crate::prompt::Prompt;
 use crate::session::Session;
 
-/// The most names that are asked for in place of one that cannot be used.
 const MAX_RENAMES: usize = 5;
 
 /// Import servers from other MCP clients
@@ -36,8 +36,8 @@ Examples:
   agent mcp import --file ~/backup/mcp.json --yes")]
 pub(crate) struct Args {
     /// Import from this client only
-    #[arg(long, value_name = "CLIENT")]
-    from: Option<Client>,
+    #[arg(long, value_name = "CLIENT", value_parser = client_parser())]
+    from: Option<Kind>,
     /// Import from this file
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
@@ -49,26 +49,30 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// A client whose files are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Client {
-    ClaudeDesktop,
-    ClaudeCode,
-    Cursor,
-    Vscode,
-    Codex,
-    Hermes,
-    Goose,
-    Zed,
-    Windsurf,
+/// The clients whose files are known.
+const CLIENTS: [(&str, Kind); 9] = [
+    ("claude-desktop", Kind::ClaudeDesktop),
+    ("claude-code", Kind::ClaudeCode),
+    ("cursor", Kind::Cursor),
+    ("vscode", Kind::VsCode),
+    ("codex", Kind::Codex),
+    ("hermes", Kind::Hermes),
+    ("goose", Kind::Goose),
+    ("zed", Kind::Zed),
+    ("windsurf", Kind::Windsurf),
+];
+
+fn client_parser() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(CLIENTS.map(|(name, _)| name)).map(|typed| {
+        let known = CLIENTS.iter().find(|(name, _)| *name == typed);
+        known.map_or(Kind::Pasted, |(_, kind)| *kind)
+    })
 }
 
 #[derive(Debug)]
 enum ImportOutcome {
-    Ready(Box<Candidate>),
-    /// The same is here already, or was found before.
-    Same(&'static str),
-    Conflict(Box<Candidate>),
+    New { candidate: Box<Candidate>, is_conflict: bool },
+    Same { why: &'static str },
     Refused(Diagnostic),
 }
 
@@ -137,9 +141,8 @@ impl ExistingServers {
         if name_here != name {
             notes.push(format!("`{}` is renamed to `{name_here}`", printable(&name)));
         }
-        let namesakes = |candidate: &Candidate| -> Vec<&Candidate> {
-            earlier_candidates(earlier).filter(|other| other.name == candidate.name).collect()
-        };
+        let namesakes: Vec<&Candidate> =
+            earlier.iter().filter_map(Row::candidate).filter(|it| it.name == name_here).collect();
         let checked = match unusable {
             Some(why) => Err(Diagnostic::failed(why)),
             None => Candidate::check(&name_here, entry, notes, &self.scope),
@@ -147,20 +150,15 @@ impl ExistingServers {
         let fate = match checked {
             Err(diagnostic) => ImportOutcome::Refused(diagnostic),
             Ok(candidate) if self.has(&candidate) => {
-                ImportOutcome::Same("exists already and is identical")
+                ImportOutcome::Same { why: "exists already and is identical" }
             }
-            Ok(candidate)
-                if namesakes(&candidate).iter().any(|other| other.entry == candidate.entry) =>
-            {
-                ImportOutcome::Same("identical to the one above")
+            Ok(candidate) if namesakes.iter().any(|it| it.entry == candidate.entry) => {
+                ImportOutcome::Same { why: "identical to the one above" }
             }
-            Ok(candidate)
-                if self.file.entry(&candidate.name).is_some()
-                    || !namesakes(&candidate).is_empty() =>
-            {
-                ImportOutcome::Conflict(Box::new(candidate))
-            }
-            Ok(candidate) => ImportOutcome::Ready(Box::new(candidate)),
+            Ok(candidate) => ImportOutcome::New {
+                is_conflict: self.file.entry(&name_here).is_some() || !namesakes.is_empty(),
+                candidate: Box::new(candidate),
+            },
         };
         Row { file: file.path.clone(), name, scope, fate }
     }
@@ -175,26 +173,27 @@ impl ExistingServers {
     }
 }
 
-fn earlier_candidates(earlier: &[Row]) -> impl Iterator<Item = &Candidate> {
-    earlier.iter().filter_map(|row| match &row.fate {
-        ImportOutcome::Ready(candidate) | ImportOutcome::Conflict(candidate) => Some(&**candidate),
-        ImportOutcome::Same(_) | ImportOutcome::Refused(_) => None,
-    })
+impl Row {
+    fn candidate(&self) -> Option<&Candidate> {
+        match &self.fate {
+            ImportOutcome::New { candidate, .. } => Some(candidate),
+            ImportOutcome::Same { .. } | ImportOutcome::Refused(_) => None,
+        }
+    }
 }
 
 /// The servers of a file; nothing if only other things stand there.
 fn servers_of(file: &File) -> Result<Option<Vec<Found>>, Diagnostic> {
-    let cannot = |error: &dyn std::error::Error| {
-        Diagnostic::failed(format!("cannot read {}", file.path.display())).because(error)
+    let size = std::fs::metadata(&file.path).or_cannot("read", &file.path)?.len();
+    let found = if usize::try_from(size).is_ok_and(|size| size > MAX_FOREIGN_BYTES) {
+        Err(ForeignError::TooLarge)
+    } else {
+        let text = std::fs::read_to_string(&file.path).or_cannot("read", &file.path)?;
+        foreign::read(file.kind, &text)
     };
-    let size = std::fs::metadata(&file.path).map_err(|error| cannot(&error))?.len();
-    if usize::try_from(size).is_ok_and(|size| size > MAX_FOREIGN_BYTES) {
-        return Err(cannot(&ForeignError::TooLarge));
-    }
-    let text = std::fs::read_to_string(&file.path).map_err(|error| cannot(&error))?;
-    match foreign::read(file.kind, &text) {
+    match found {
         Err(ForeignError::NoServers { .. }) => Ok(None),
-        result => result.map(Some).map_err(|error| cannot(&error)),
+        result => result.map(Some).or_cannot("read", &file.path),
     }
 }
 
@@ -208,7 +207,6 @@ fn unreadable(file: &File, diagnostic: Diagnostic, session: &Session) -> Json {
     json!({ "file": file.path, "action": "unreadable", "reason": reason })
 }
 
-/// A name like theirs that can be used here.
 fn usable_name(name: &str) -> String {
     if valid_name(name) {
         return name.to_owned();
@@ -239,20 +237,17 @@ fn decide(
         }
     };
     let (candidate, is_conflict) = match fate {
-        ImportOutcome::Same(words) => {
-            say("same", words);
+        ImportOutcome::Same { why } => {
+            say("same", why);
             return Ok((told, None));
         }
         ImportOutcome::Refused(diagnostic) => {
-            let reason: Vec<String> =
-                diagnostic.message.into_iter().chain(diagnostic.causes).collect();
-            let reason = printable(&reason.join(": "));
+            let reason = printable(&diagnostic.line());
             say("refused", &format!("{WARNING}not imported:{WARNING:#} {reason}"));
             told["reason"] = reason.into();
             return Ok((told, None));
         }
-        ImportOutcome::Ready(candidate) => (*candidate, false),
-        ImportOutcome::Conflict(candidate) => (*candidate, true),
+        ImportOutcome::New { candidate, is_conflict } => (*candidate, is_conflict),
     };
     // The earlier of two new ones may have been declined.
     let is_only_shown = prompt.is_none() && !args.yes;
@@ -318,7 +313,7 @@ fn finish(
 ) -> Result<(), Diagnostic> {
     let saved = match chosen {
         [] => None,
-        chosen => Some(save(session, chosen, SecretHandling::Move, NameConflict::Refuse)?),
+        chosen => Some(save(session, chosen, SecretHandling::Move, OnConflict::Keep)?),
     };
     if session.output.is_json() {
         return session.output.json(&json!({

@@ -8,18 +8,26 @@ use mcp_client::install_link;
 use serde_json::{Value as Json, json};
 use task_loop::untrusted::printable;
 
+use self::dialog::Offer;
 use super::add::tell_moved;
-use super::candidate::{Candidate, NameConflict, SavedServers, SecretHandling, save};
+use super::candidate::{SecretHandling, save};
 use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::download::OnConflict;
 use crate::mcp::advice::test;
 use crate::mcp::already_told;
 use crate::output::GOOD;
 use crate::prompt::Prompt;
 use crate::session::Session;
 
-/// The most names that are asked for in place of one that cannot be used.
 const MAX_RENAMES: usize = 5;
+
+const OFFER: Offer<'_> = Offer {
+    heading: "This link installs an MCP server.",
+    advice: "\nInstall it only if you trust the source of the link.",
+    question: "Install it?",
+    declined: "Nothing was installed.",
+};
 
 /// Install a server from an `agent://mcp/install` link
 #[derive(Debug, clap::Args)]
@@ -78,25 +86,35 @@ fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     } else if let Some(name) = free_name(name, &file, prompt.as_ref())? {
         name
     } else {
-        session.output.note("Nothing was installed.");
+        session.output.note(OFFER.declined);
         return Ok(());
     };
     let scope = crate::mcp::scope(session, &home)?;
     dangers::refuse_files(&link.config)?;
-    let mut candidate = Candidate::check(&name, Json::Object(link.config), Vec::new(), &scope)
-        .map_err(dialog::harmless)?;
-    candidate.note_twins(file.names());
+    let entry = Json::Object(link.config);
+    let servers = [dialog::checked(&name, entry, Vec::new(), &scope, &file)?];
     if args.preview {
-        return session.output.json(&dialog::preview(&[candidate], &scope, &file));
+        return session.output.json(&dialog::preview(&servers, &scope, &file));
     }
-    let dialog = dialog::text(&candidate, &scope);
-    if !dialog::confirmed(session, dialog, "Install it?", args.yes)? {
-        session.output.note("Nothing was installed.");
+    let [server] = &servers;
+    if !OFFER.is_accepted(server, &scope, args.yes, session)? {
         return Ok(());
     }
-    let candidates = [candidate];
-    let saved = save(session, &candidates, SecretHandling::Move, NameConflict::Refuse)?;
-    tell(session, &candidates[0], &saved)
+    let saved = save(session, &servers, SecretHandling::Move, OnConflict::Keep)?;
+    if session.output.is_json() {
+        return session.output.json(&json!({
+            "installed": { "name": name, "kind": server.kind(), "notes": server.notes },
+            "file": saved.file,
+            "env_file": saved.secrets,
+            "moved_secrets": saved.moved,
+            "notes": saved.notes,
+        }));
+    }
+    tell_moved(session, &saved);
+    session.output.text(format!("{GOOD}Installed{GOOD:#} {name}.\n"))?;
+    let file = saved.file.display();
+    session.output.note(format!("Saved to {file}. Test it with `{}`.", test(&name)));
+    Ok(())
 }
 
 /// The name, or another one if a server has it already; nothing if the person gives up.
@@ -130,22 +148,4 @@ fn free_name(
         }
     }
     Ok(None)
-}
-
-fn tell(session: &Session, server: &Candidate, saved: &SavedServers) -> Result<(), Diagnostic> {
-    let name = &server.name;
-    if session.output.is_json() {
-        return session.output.json(&json!({
-            "installed": { "name": name, "kind": server.kind(), "notes": server.notes },
-            "file": saved.file,
-            "env_file": saved.secrets,
-            "moved_secrets": saved.moved,
-            "notes": saved.notes,
-        }));
-    }
-    tell_moved(session, saved);
-    session.output.text(format!("{GOOD}Installed{GOOD:#} {name}.\n"))?;
-    let file = saved.file.display();
-    session.output.note(format!("Saved to {file}. Test it with `{}`.", test(name)));
-    Ok(())
 }

@@ -7,11 +7,11 @@ use mcp_client::install_link;
 use serde_json::{Map, Value as Json, json};
 use task_loop::untrusted::printable;
 
-use super::named::known;
 use super::secrets::{MovedSecret, SIGN_IN_SECRETS, variable_name};
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
+use crate::host::{host, is_this_machine};
 use crate::mcp::project::SIGN_IN_FILES;
 use crate::output::WARNING;
 use crate::session::Session;
@@ -33,14 +33,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let file = ServersFile::load(&session.home()?.config())?;
     let name = &args.name;
-    known(&file, std::slice::from_ref(name))
+    file.known(std::slice::from_ref(name))
         .map_err(|diagnostic| Diagnostic { exit: Exit::Configuration, ..diagnostic })?;
     let Shareable { entry, replaced, notes } =
         Shareable::of(name, file.entry(name).unwrap_or_default())?;
-    let link = install_link::make(name, &entry).map_err(|error| {
-        let message = format!("cannot create an install link for `{}`", printable(name));
-        Diagnostic::configuration(message).because(&error)
-    })?;
+    let message = format!("cannot create an install link for `{}`", printable(name));
+    let link = install_link::make(name, &entry);
+    let link = link.or_diagnostic(Diagnostic::configuration(message))?;
     if session.output.is_json() {
         return session.output.json(&json!({
             "name": name,
@@ -66,7 +65,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 const FREE: [&str; 2] = ["env", "headers"];
 const PATHS: [&str; 7] =
     ["command", "args", "env", "cwd", "ssl_verify", "client_cert", "client_key"];
-const LOCAL_HOSTS: [&str; 4] = ["localhost", "127.", "[::1]", "0.0.0.0"];
 
 /// What references stand for here: too short to be a secret, and fit for a host, a port, a number
 /// and a switch.
@@ -128,13 +126,9 @@ fn leave_out_unknown(entry: &mut Map<String, Json>, notes: &mut Vec<String>) {
 /// The entry with every reference resolved to something harmless: what is a secret then was
 /// written literally. One that cannot be understood may hold anything and is refused.
 fn understood(name: &str, entry: &Json) -> Result<Configured, Diagnostic> {
-    let mut texts = Vec::new();
-    strings(entry, &mut texts);
-    let names = texts.iter().flat_map(|text| text.split("${").skip(1)).filter_map(|rest| {
-        let name = rest.split_once('}')?.0.split(":-").next()?.trim();
-        Some(name.strip_prefix("env:").map_or(name, str::trim).to_owned())
-    });
-    let process = names.map(|name| (name, HARMLESS.to_owned())).collect();
+    let texts = strings(entry);
+    let references = texts.iter().flat_map(|text| Scope::default().resolve(text).1);
+    let process = references.map(|found| (found.name, HARMLESS.to_owned())).collect();
     let scope = Scope { process, home: Some("/".into()), ..Scope::default() };
     let (configured, _) = parse_entry(name, entry, &scope).map_err(|problems| {
         let message = format!("invalid configuration of server `{}`", printable(name));
@@ -157,8 +151,7 @@ fn credentials(secrets: &[KnownSecret]) -> Vec<KnownSecret> {
 /// An error if a secret is still there, such as one beside a reference.
 fn refuse_secrets(name: &str, entry: &Json) -> Result<(), Diagnostic> {
     let configured = understood(name, entry)?;
-    let mut texts = Vec::new();
-    strings(entry, &mut texts);
+    let texts = strings(entry);
     let known = configured.secrets.iter();
     let mut left = known.filter(|secret| texts.iter().any(|text| text.contains(secret.value())));
     let label = match (left.next(), masked(&configured.entry.endpoint)) {
@@ -276,11 +269,9 @@ fn is_reference(text: &str) -> bool {
 /// Notes what may not fit another machine.
 fn note_machine(entry: &Map<String, Json>, notes: &mut Vec<String>) {
     for key in PATHS {
-        let mut paths = Vec::new();
-        strings(entry.get(key).unwrap_or(&Json::Null), &mut paths);
-        for path in paths.into_iter().filter(|text| is_path(text)) {
-            notes.push(format!("{key}: `{path}` is a path on this machine"));
-        }
+        let paths = entry.get(key).map(strings).unwrap_or_default().into_iter();
+        let paths = paths.filter(|text| is_path(text));
+        notes.extend(paths.map(|path| format!("{key}: `{path}` is a path on this machine")));
     }
     let oauth = entry.get("oauth").and_then(Json::as_object);
     for key in SIGN_IN_FILES {
@@ -291,20 +282,18 @@ fn note_machine(entry: &Map<String, Json>, notes: &mut Vec<String>) {
             ));
         }
     }
-    let host = entry.get("url").and_then(Json::as_str).and_then(|url| url.split_once("://"));
-    if let Some((_, rest)) = host
-        && LOCAL_HOSTS.iter().any(|local| rest.starts_with(local))
-    {
+    let url = entry.get("url").and_then(Json::as_str);
+    if url.is_some_and(|url| is_this_machine(url) || host(url).starts_with("0.0.0.0")) {
         notes.push("url: the address is local to this machine".to_owned());
     }
 }
 
-fn strings<'v>(value: &'v Json, found: &mut Vec<&'v str>) {
+fn strings(value: &Json) -> Vec<&str> {
     match value {
-        Json::String(text) => found.push(text),
-        Json::Array(items) => items.iter().for_each(|item| strings(item, found)),
-        Json::Object(entries) => entries.values().for_each(|value| strings(value, found)),
-        _ => {}
+        Json::String(text) => vec![text],
+        Json::Array(items) => items.iter().flat_map(strings).collect(),
+        Json::Object(entries) => entries.values().flat_map(strings).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -8,7 +8,6 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use mcp_client::config::ServerEntry;
 use mcp_client::supervisor::{ServerState, ServerStatus};
 use mcp_client::{Client, ReloadReport};
 use serde_json::json;
@@ -71,7 +70,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         let missing = fleet.run(entries, async |client| {
             wait(client, &fleet, most).await;
             show(client, &fleet, session)?;
-            Ok(missing(client, &fleet))
+            let required = fleet.servers.enabled().filter(|entry| entry.required);
+            let missing = fleet.failures(client, required).into_iter();
+            Ok(missing.map(|(entry, _)| printable(&entry.name)).collect::<Vec<_>>())
         })?;
         if !missing.is_empty() && !fleet.servers.has_errors() {
             let message = format!("required but not ready: {}", missing.join(", "));
@@ -82,16 +83,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         return Err(already_told(Exit::Configuration));
     }
     Ok(())
-}
-
-fn missing(client: &Client, fleet: &McpServers) -> Vec<String> {
-    let statuses = client.status();
-    let is_missing = |entry: &&ServerEntry| {
-        let status = statuses.iter().find(|status| status.server == entry.name);
-        entry.required && status.is_some_and(|status| fleet.unusable(entry, status).is_some())
-    };
-    let missing = fleet.servers.enabled().filter(is_missing);
-    missing.map(|entry| printable(&entry.name)).collect()
 }
 
 /// Waits until every server is settled, and says meanwhile which ones are not.
@@ -127,18 +118,15 @@ fn show(client: &Client, fleet: &McpServers, session: &Session) -> Result<(), Di
     if all.is_empty() {
         return nothing(fleet, session);
     }
-    session.output.text(table(&all))?;
-    session.output.text(reasons(&all, fleet))
+    session.output.text(table(&all) + &reasons(&all, fleet))
 }
 
 fn show_configuration(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
-    if session.output.is_json() {
-        return session.output.json(&fleet.shown.json(configured_json(&fleet.servers)));
-    }
-    if fleet.servers.parsed.servers.is_empty() {
+    if fleet.servers.parsed.servers.is_empty() && !session.output.is_json() {
         return nothing(fleet, session);
     }
-    session.output.text(configured_text(&fleet.servers, &fleet.shown))
+    let value = fleet.shown.json(configured_json(&fleet.servers));
+    session.output.print(&value, configured_text(&fleet.servers, &fleet.shown))
 }
 
 fn nothing(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {

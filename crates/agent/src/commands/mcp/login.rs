@@ -22,7 +22,6 @@ use crate::table::counted;
 
 /// The keys of the client identity.
 const WHO: &[&str] = &["oauth.client_id", "oauth.client_secret"];
-/// The longest a login waits, in seconds.
 const MAX_TIMEOUT_SECONDS: u64 = 60 * 60;
 
 /// Sign in to a server with `auth: oauth`
@@ -101,9 +100,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     tell(&entry, &standing, &seen, session)?;
     let unusable = |error: &Error| {
         let mut diagnostic = trouble(&fleet, &entry, error);
-        diagnostic
-            .causes
-            .insert(0, "the sign-in succeeded, but the server cannot be used".to_owned());
+        let succeeded = "the sign-in succeeded, but the server cannot be used";
+        diagnostic.causes.insert(0, succeeded.to_owned());
         diagnostic
     };
     seen.map(drop).map_err(|error| unusable(&error))

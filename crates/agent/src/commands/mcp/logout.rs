@@ -1,13 +1,14 @@
 //! `agent mcp logout`: a sign-in is given back and forgotten.
 
 use std::path::Path;
-use std::{fs, io};
 
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, ServerEntry};
 use mcp_client::oauth::{Account, token_files};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use task_loop::untrusted::printable;
 
+use crate::config::remove_file;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::McpServers;
 use crate::mcp::reporter::MessageSink;
@@ -40,11 +41,13 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(super) struct SignedOut {
+    #[serde(rename = "server")]
     pub(super) name: String,
     issuer: Option<String>,
     pub(super) had: bool,
+    #[serde(rename = "given_back")]
     revoked: bool,
 }
 
@@ -68,7 +71,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         done.extend(forget_nameless(&folder)?);
     }
     if session.output.is_json() {
-        let done: Vec<Value> = done.iter().map(SignedOut::json).collect();
         return session.output.json(&json!({ "signed_out": done }));
     }
     for signed_out in &done {
@@ -159,20 +161,11 @@ fn forget_nameless(folder: &Path) -> Result<Vec<SignedOut>, Diagnostic> {
     let mut done = Vec::new();
     for stem in token_files::stems(folder) {
         for file in token_files::files(folder, &stem) {
-            remove(&file)?;
+            remove_file(&file)?;
         }
         done.push(SignedOut { name: stem, issuer: None, had: true, revoked: false });
     }
     Ok(done)
-}
-
-fn remove(file: &Path) -> Result<(), Diagnostic> {
-    match fs::remove_file(file) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Diagnostic::failed(format!("cannot remove {}", file.display())).because(&error))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn confirmed(session: &Session, folder: &Path) -> Result<bool, Diagnostic> {
@@ -192,23 +185,12 @@ impl SignedOut {
         }
         let back = match (&self.issuer, self.revoked) {
             (Some(issuer), true) => format!("; {} revoked the tokens", printable(issuer)),
-            (Some(issuer), false) => {
-                format!(
-                    "; {} did not revoke the tokens, which stay valid until they expire",
-                    printable(issuer)
-                )
-            }
+            (Some(issuer), false) => format!(
+                "; {} did not revoke the tokens, which stay valid until they expire",
+                printable(issuer)
+            ),
             (None, _) => String::new(),
         };
         format!("{GOOD}Signed out{GOOD:#} of {name}{back}\n")
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "server": self.name,
-            "had": self.had,
-            "issuer": self.issuer,
-            "given_back": self.revoked,
-        })
     }
 }

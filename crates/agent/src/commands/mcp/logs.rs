@@ -8,7 +8,7 @@ use std::time::Duration;
 use mcp_client::server_log;
 use task_loop::untrusted::{escaped_lines, printable};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::mcp::Servers;
 use crate::session::Session;
 
@@ -40,29 +40,25 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let servers = Servers::load(session)?;
     servers.find(&args.server)?;
     let path = server_log::path(&session.home()?.logs(), &args.server);
-    let cannot = |error: &io::Error| {
-        Diagnostic::failed(format!("cannot read {}", path.display())).because(error)
-    };
     let mut read = match tail(&path, args.lines) {
-        Ok((text, read)) => {
-            session.output.text(escaped_lines(&text))?;
-            read
-        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let name = printable(&args.server);
             session.output.note(format!("The server `{name}` has logged nothing yet."));
             0
         }
-        Err(error) => return Err(cannot(&error)),
+        found => {
+            let (text, read) = found.or_cannot("read", &path)?;
+            session.output.text(escaped_lines(&text))?;
+            read
+        }
     };
     if !args.follow {
         return Ok(());
     }
     loop {
         match added(&path, &mut read) {
-            Ok(text) => session.output.text(escaped_lines(&text))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(cannot(&error)),
+            text => session.output.text(escaped_lines(&text.or_cannot("read", &path)?))?,
         }
         std::thread::sleep(POLL);
     }

@@ -1,18 +1,16 @@
 //! `agent mcp secrets move`: secrets go from files to the keychain, or back.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::{fs, io};
 
 use clap::Subcommand;
-use mcp_client::host::{DenyCalls, Host, IgnoreEvents, SecretStore};
+use mcp_client::host::{Host, IgnoreEvents, SecretStore};
 use mcp_client::oauth::move_tokens;
 use mcp_client::redact::Redactor;
 use serde_json::json;
 
 use crate::config::secrets::{SecretPlace, SecretsFile, keychain, keychain_trouble};
 use crate::config::{self, lock};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::output::GOOD;
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -55,14 +53,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     target.take_all(&source)?;
     target.write()?;
     let redactor = Arc::new(Redactor::default());
-    let host = crate::mcp::host(session, redactor, Arc::new(DenyCalls), Arc::new(IgnoreEvents))?;
+    let host = crate::mcp::host(session, redactor, Arc::new(IgnoreEvents))?;
     let host = Host { token_place: args.to.into(), ..host };
-    let (tokens, unreadable) = block_on(async {
-        let moved = move_tokens(&host).await;
-        moved.map_err(|error| Diagnostic::failed("cannot move the tokens").because(&error))
-    })?;
+    let (tokens, unreadable) =
+        block_on(async { move_tokens(&host).await.or_failed("cannot move the tokens") })?;
     config::write(&config, &edited)?;
-    remove(&path, other)?;
+    match other {
+        SecretPlace::Keychain => {
+            keychain().remove(&path).map_err(|error| keychain_trouble(&error))?;
+        }
+        SecretPlace::File => drop(config::remove_file(&path)?),
+    }
     let variables = source.variables().len();
     if session.output.is_json() {
         return session.output.json(&json!({
@@ -78,17 +79,4 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let (variables, tokens) = (counted(variables, "variable"), counted(tokens, "token file"));
     let to = target.location();
     session.output.text(format!("{GOOD}Moved{GOOD:#} {variables} and {tokens} to {to}.\n"))
-}
-
-fn remove(path: &Path, place: SecretPlace) -> Result<(), Diagnostic> {
-    match place {
-        SecretPlace::Keychain => keychain().remove(path).map_err(|error| keychain_trouble(&error)),
-        SecretPlace::File => match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                let message = format!("cannot remove {}", path.display());
-                Err(Diagnostic::failed(message).because(&error))
-            }
-            _ => Ok(()),
-        },
-    }
 }

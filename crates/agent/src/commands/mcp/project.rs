@@ -50,10 +50,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     let prompt = Prompt::find(&session.output).filter(|_| !args.yes);
     if prompt.is_none() && !args.yes {
-        return Err(Diagnostic::failed(
-            "the approval needs confirmation, but no terminal is attached",
-        )
-        .hint("review the files, then confirm with `--yes`"));
+        let message = "the approval needs confirmation, but no terminal is attached";
+        return Err(Diagnostic::failed(message).hint("review the files, then confirm with `--yes`"));
     }
     for file in files.iter().filter(|file| file.state != ApprovalState::Approved) {
         let text = described(file, session)?;
@@ -112,17 +110,14 @@ fn described(file: &ProjectFile, session: &Session) -> Result<String, Diagnostic
 
 fn list(files: &[ProjectFile], session: &Session) -> Result<(), Diagnostic> {
     if session.output.is_json() {
-        let files: Vec<Value> = files
-            .iter()
-            .map(|file| {
-                let names: Vec<&str> = file.servers.iter().map(|(name, _)| name.as_str()).collect();
-                json!({
-                    "path": file.path, "state": file.state.word(), "servers": names,
-                    "error": file.fault,
-                })
+        let files = files.iter().map(|file| {
+            let names: Vec<&str> = file.servers.iter().map(|(name, _)| name.as_str()).collect();
+            json!({
+                "path": file.path, "state": file.state.word(), "servers": names,
+                "error": file.fault,
             })
-            .collect();
-        return session.output.json(&json!({ "files": files }));
+        });
+        return session.output.json(&json!({ "files": files.collect::<Value>() }));
     }
     if files.is_empty() {
         session.output.note("No file of this project has MCP servers.");

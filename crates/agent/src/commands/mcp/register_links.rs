@@ -4,6 +4,7 @@ mod desktop;
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -12,7 +13,8 @@ use serde_json::json;
 use task_loop::untrusted::printable;
 
 use self::desktop::{FILE_NAME, MIME_TYPE, without_ours};
-use crate::diagnostic::Diagnostic;
+use crate::config::remove_file;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::output::GOOD;
 use crate::session::Session;
 
@@ -32,18 +34,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let program = std::env::current_exe()
-        .map_err(|error| Diagnostic::failed("cannot find this program").because(&error))?;
+    let program = std::env::current_exe().or_failed("cannot find this program")?;
     let program = program.to_str().filter(|path| !path.chars().any(char::is_control));
     let program = program.ok_or_else(|| {
         Diagnostic::failed("the path of this program cannot be written to a desktop file")
             .hint("install it in a folder with a simple name")
     })?;
     if let Some(steps) = desktop::steps(std::env::consts::OS, program, args.remove) {
-        if session.output.is_json() {
-            return session.output.json(&json!({ "steps": steps }));
-        }
-        return session.output.text(steps);
+        return session.output.print(&json!({ "steps": steps }), &steps);
     }
     let folder = applications(session)?;
     let path = folder.join(FILE_NAME);
@@ -110,17 +108,15 @@ fn applications(session: &Session) -> Result<PathBuf, Diagnostic> {
 fn register(session: &Session, path: &Path, file: &str) -> Result<(), Diagnostic> {
     let before = answer("xdg-mime", &["query", "default", MIME_TYPE]);
     let before = before.filter(|name| name != FILE_NAME);
-    write(path, file).map_err(|error| {
-        Diagnostic::failed(format!("cannot write {}", path.display())).because(&error)
-    })?;
+    write(path, file).or_cannot("write", path)?;
     let made_default = tool("xdg-mime", &["default", FILE_NAME, MIME_TYPE]);
     let updated = update(path);
     if session.output.is_json() {
         return session.output.json(&json!({
             "registered": path,
             "replaced": before,
-            "xdg_mime": made_default.word(),
-            "update_desktop_database": updated.word(),
+            "xdg_mime": made_default,
+            "update_desktop_database": updated,
         }));
     }
     let path = path.display();
@@ -145,27 +141,18 @@ fn register(session: &Session, path: &Path, file: &str) -> Result<(), Diagnostic
 }
 
 fn remove(session: &Session, folder: &Path, path: &Path) -> Result<(), Diagnostic> {
-    let was_there = match fs::remove_file(path) {
-        Ok(()) => true,
-        Err(error) if error.kind() == ErrorKind::NotFound => false,
-        Err(error) => {
-            let message = format!("cannot remove {}", path.display());
-            return Err(Diagnostic::failed(message).because(&error));
-        }
-    };
+    let was_there = remove_file(path)?;
     let changed = forget_choice(session, folder);
     let updated = if was_there { update(path) } else { Outcome::Done };
     if session.output.is_json() {
         let removed = was_there.then_some(path);
         return session.output.json(&json!({ "removed": removed, "changed": changed }));
     }
-    if was_there {
-        let path = path.display();
-        session.output.text(format!("{GOOD}Removed{GOOD:#} {path}\n"))?;
+    session.output.text(if was_there {
+        format!("{GOOD}Removed{GOOD:#} {}\n", path.display())
     } else {
-        let folder = folder.display();
-        session.output.text(format!("Nothing is registered in {folder}.\n"))?;
-    }
+        format!("Nothing is registered in {}.\n", folder.display())
+    })?;
     for path in changed {
         session.output.note(format!("It is no longer the default in {}.", path.display()));
     }
@@ -178,11 +165,8 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder)?;
     let mut file = tempfile::Builder::new();
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.permissions(fs::Permissions::from_mode(0o644));
-    }
-    let file = file.prefix(".agent-").suffix(".tmp").tempfile_in(folder)?;
+    file.permissions(fs::Permissions::from_mode(0o644)).prefix(".agent-").suffix(".tmp");
+    let file = file.tempfile_in(folder)?;
     fs::write(file.path(), text)?;
     file.persist(path)?;
     Ok(())
@@ -204,21 +188,12 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 const MAX_ANSWER_BYTES: u64 = 4096;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 enum Outcome {
     Done,
     Failed,
     Absent,
-}
-
-impl Outcome {
-    fn word(self) -> &'static str {
-        match self {
-            Outcome::Done => "done",
-            Outcome::Failed => "failed",
-            Outcome::Absent => "absent",
-        }
-    }
 }
 
 fn tool(name: &str, arguments: &[&str]) -> Outcome {

@@ -4,8 +4,7 @@ use mcp_client::config::ServerEntry;
 use serde_json::json;
 use task_loop::untrusted::printable;
 
-use super::logout::{SignedOut, as_signing_in, is_kept, sign_out};
-use super::named::known;
+use super::logout::{as_signing_in, is_kept, sign_out};
 use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
@@ -39,16 +38,19 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let home = session.home()?;
     let path = home.config();
-    let names = known(&ServersFile::load(&path)?, &args.names)?;
+    let names = ServersFile::load(&path)?.known(&args.names)?;
     if !args.yes && !confirmed(session, &names)? {
         session.output.note("Nothing was removed.");
         return Ok(());
     }
-    let ending = SignIns::find(session, &names)?;
+    let fleet = McpServers::load(session, MessageSink::Notes)?;
+    let removed = fleet.servers.entries().filter(|entry| names.contains(&entry.name));
+    let removed = removed.map(as_signing_in).filter(|entry| is_kept(entry, &fleet));
+    let signed_in: Vec<ServerEntry> = removed.collect();
     let lock = lock::take(&path)?;
     let mut file = ServersFile::load(&path)?;
     let mut had_secrets = false;
-    for name in known(&file, &names)? {
+    for name in file.known(&names)? {
         let entry = file.entry(&name).unwrap_or_default();
         had_secrets |= entry.to_string().contains("${MCP_");
         file.remove(&name)
@@ -56,12 +58,15 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     file.write()?;
     drop(lock);
-    let signed_out = ending.end().unwrap_or_else(|diagnostic| {
+    let ended = if signed_in.is_empty() { Ok(Vec::new()) } else { sign_out(&fleet, &signed_in) };
+    let mut ended = ended.unwrap_or_else(|diagnostic| {
         // The servers are removed all the same.
         let why = diagnostic.message.unwrap_or_default();
         session.output.warn(format!("cannot remove their sign-in: {why}"));
         Vec::new()
     });
+    ended.retain(|one| one.had);
+    let signed_out: Vec<String> = ended.into_iter().map(|one| one.name).collect();
     if session.output.is_json() {
         return session.output.json(&json!({
             "removed": names,
@@ -81,30 +86,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         session.output.note(format!("Its secrets remain in {}.", secrets.location()));
     }
     Ok(())
-}
-
-struct SignIns {
-    fleet: McpServers,
-    entries: Vec<ServerEntry>,
-}
-
-impl SignIns {
-    fn find(session: &Session, names: &[String]) -> Result<Self, Diagnostic> {
-        let fleet = McpServers::load(session, MessageSink::Notes)?;
-        let removed = fleet.servers.entries().filter(|entry| names.contains(&entry.name));
-        let removed = removed.map(as_signing_in);
-        let entries = removed.filter(|entry| is_kept(entry, &fleet)).collect();
-        Ok(Self { fleet, entries })
-    }
-
-    /// Gives them back and forgets them: whose they were.
-    fn end(self) -> Result<Vec<String>, Diagnostic> {
-        if self.entries.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ended: Vec<SignedOut> = sign_out(&self.fleet, &self.entries)?;
-        Ok(ended.into_iter().filter(|one| one.had).map(|one| one.name).collect())
-    }
 }
 
 fn confirmed(session: &Session, names: &[String]) -> Result<bool, Diagnostic> {

@@ -10,7 +10,6 @@ use crate::session::Session;
 use crate::table::Table;
 use crate::task_printer::shortened;
 
-/// The longest description in the table, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 80;
 
 /// Search the registry of MCP servers

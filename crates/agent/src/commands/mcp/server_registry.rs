@@ -10,10 +10,10 @@ use task_loop::member::{MemberClient, MemberError, MemberRequest};
 use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
+use crate::host::is_this_machine;
 use crate::mcp::Servers;
 use crate::session::Session;
 
-/// The official registry.
 const OFFICIAL_URL: &str = "https://registry.modelcontextprotocol.io";
 /// The most bytes of one response.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -46,11 +46,7 @@ impl ServerRegistry {
     pub(super) fn find(session: &Session) -> Result<Self, Diagnostic> {
         let configured = Servers::load(session)?.parsed.registry_url;
         let url = configured.as_ref().map_or(OFFICIAL_URL, |url| url.value());
-        let is_here = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
-        let is_here = is_here.iter().any(|here| {
-            url.strip_prefix(here)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
-        });
+        let is_here = url.starts_with("http://") && is_this_machine(url);
         let wrong =
             |why: &str| Diagnostic::configuration(format!("`mcp.registry_url` is invalid: {why}"));
         if !url.starts_with("https://") && !is_here {

@@ -4,7 +4,6 @@ use mcp_client::config::{Problem, parse_entry};
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
-use super::named::known;
 use crate::config::lock;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
@@ -34,7 +33,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let settings = key_value::object(&args.settings, "key")?;
     let home = session.home()?;
     let (path, name) = (home.config(), &args.server);
-    known(&ServersFile::load(&path)?, std::slice::from_ref(name))?;
+    ServersFile::load(&path)?.known(std::slice::from_ref(name))?;
     let _lock = lock::take(&path)?;
     let mut file = ServersFile::load(&path)?;
     for (key, value) in &settings {
@@ -56,8 +55,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         session.output.warn(printable(&warning.to_string()));
     }
     let keys: Vec<&String> = settings.keys().collect();
-    if session.output.is_json() {
-        return session.output.json(&json!({ "server": name, "changed": keys, "file": path }));
-    }
-    session.output.text(format!("{GOOD}Changed{GOOD:#} {}.\n", printable(name)))
+    session.output.print(
+        &json!({ "server": name, "changed": keys, "file": path }),
+        format!("{GOOD}Changed{GOOD:#} {}.\n", printable(name)),
+    )
 }

@@ -45,18 +45,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 fn one(entry: &ServerEntry, fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     let name = printable(&entry.name);
     let Some(standing) = fleet.standing(entry) else {
-        if session.output.is_json() {
-            return session.output.json(&json!({ "server": entry.name, "oauth": false }));
-        }
-        session.output.text(format!("{name} does not sign in: `auth: oauth` is not set.\n"))?;
-        return Ok(());
+        let text = format!("{name} does not sign in: `auth: oauth` is not set.\n");
+        return session.output.print(&json!({ "server": entry.name, "oauth": false }), text);
     };
     let state = State::of(entry, &standing, now(session));
-    if session.output.is_json() {
-        session.output.json(&standing_json(entry, &standing, session))?;
-    } else {
-        session.output.text(detail(entry, &standing, session))?;
-    }
+    let value = standing_json(entry, &standing, session);
+    session.output.print(&value, detail(entry, &standing, session))?;
     if state.is_good() {
         return Ok(());
     }

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::named::known;
 use crate::config::lock;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
@@ -35,13 +34,13 @@ impl Switch {
 pub(super) fn run(args: &Args, switch: Switch, session: &Session) -> Result<(), Diagnostic> {
     let path = session.home()?.config();
     // Who names no server of ours makes no file.
-    known(&ServersFile::load(&path)?, &args.names)?;
+    ServersFile::load(&path)?.known(&args.names)?;
     let _lock = lock::take(&path)?;
     let mut file = ServersFile::load(&path)?;
     let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
-    for name in known(&file, &args.names)? {
-        let is_changed = file.set_enabled(&name, switch == Switch::On).map_err(|diagnostic| {
-            let value = switch == Switch::On;
+    for name in file.known(&args.names)? {
+        let value = switch == Switch::On;
+        let is_changed = file.set_enabled(&name, value).map_err(|diagnostic| {
             diagnostic.hint(format!("set `enabled: {value}` under `{name}:` yourself"))
         })?;
         if is_changed { changed.push(name) } else { unchanged.push(name) }

@@ -34,10 +34,8 @@ pub(crate) struct Args {
     all: bool,
 }
 
-struct Failed {
-    server: String,
-    why: Diagnostic,
-}
+/// The servers that cannot be used, and why.
+type Failed<'e> = [(&'e ServerEntry, Diagnostic)];
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut fleet = McpServers::load(session, MessageSink::Notes)?;
@@ -66,16 +64,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         }
     }
     fleet.run(entries.clone(), async |client| {
-        let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-        fleet.reporter.waiting_for(format!("connecting {}", names.join(", ")));
-        client.wait_until_settled(fleet.patience(&entries)).await;
-        fleet.reporter.done_waiting();
-        let failed = failed(client, &fleet, &entries);
+        fleet.settle(client, &entries).await;
+        let failed = fleet.failures(client, &entries);
         tell_unusable(client, &fleet, &failed, session);
         show(client, &fleet, args, &failed, session)?;
         if client.registry().is_empty() && !failed.is_empty() && failed.len() == entries.len() {
             let exit = match &*failed {
-                [only] => only.why.exit,
+                [(_, why)] => why.exit,
                 _ => Exit::Peer,
             };
             return Err(already_told(exit));
@@ -84,17 +79,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     })
 }
 
-fn failed(client: &Client, fleet: &McpServers, entries: &[ServerEntry]) -> Vec<Failed> {
-    let statuses = client.status();
-    let of = |entry: &ServerEntry| {
-        let status = statuses.iter().find(|status| status.server == entry.name)?;
-        let why = fleet.unusable(entry, status)?;
-        Some(Failed { server: entry.name.clone(), why })
-    };
-    entries.iter().filter_map(of).collect()
-}
-
-fn tell_unusable(client: &Client, fleet: &McpServers, failed: &[Failed], session: &Session) {
+fn tell_unusable(client: &Client, fleet: &McpServers, failed: &Failed<'_>, session: &Session) {
     let (output, shown) = (&session.output, &fleet.shown);
     let tell = |word: &str, text: String| {
         if output.is_json() {
@@ -120,7 +105,7 @@ fn tell_unusable(client: &Client, fleet: &McpServers, failed: &[Failed], session
             tell("degraded", format!("server `{server}`: {reason}"));
         }
     }
-    for Failed { why, .. } in failed {
+    for (_, why) in failed {
         let message = why.message.as_deref().unwrap_or_default();
         tell("not ready", message.to_owned());
         if output.is_json() {
@@ -140,7 +125,7 @@ fn show(
     client: &Client,
     fleet: &McpServers,
     args: &Args,
-    failed: &[Failed],
+    failed: &Failed<'_>,
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let registry = client.registry();
@@ -157,9 +142,9 @@ fn show(
         let skipped = registry.skipped().iter().map(
             |tool| json!({ "server": &*tool.server, "name": tool.native_name, "reason": tool.reason }),
         );
-        let not_ready = failed.iter().map(
-            |failed| json!({ "server": failed.server, "error": failed.why.to_json()["error"] }),
-        );
+        let not_ready = failed
+            .iter()
+            .map(|(entry, why)| json!({ "server": entry.name, "error": why.to_json()["error"] }));
         return session.output.json(&fleet.shown.json(json!({
             "tools": tools,
             "tokens": tokens,

@@ -1,6 +1,8 @@
 //! The bytes of an artifact, checked, and the file they go into.
 
-use std::io::Write;
+use std::fs::Permissions;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -8,7 +10,7 @@ use ring::digest::{Context, SHA256};
 use task_loop::untrusted::printable;
 use wire::media::Artifact;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::download::OnConflict;
 use crate::download::digest::Digest;
 use crate::member::retry::RetryingMember;
@@ -70,28 +72,18 @@ pub(super) fn check(path: &Path, existing: OnConflict) -> Result<(), Diagnostic>
 }
 
 pub(super) fn write(path: &Path, bytes: &[u8], existing: OnConflict) -> Result<(), Diagnostic> {
-    let failed = |error: &std::io::Error| {
-        Diagnostic::failed(format!("cannot write {}", path.display())).because(error)
-    };
     let mut builder = tempfile::Builder::new();
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As any other program makes files: the umask takes from it.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file =
-        builder.prefix(".agent-").tempfile_in(folder(path)).map_err(|error| failed(&error))?;
-    file.write_all(bytes).map_err(|error| failed(&error))?;
+    // As any other program makes files: the umask takes from it.
+    builder.permissions(Permissions::from_mode(0o666)).prefix(".agent-");
+    let mut file = builder.tempfile_in(folder(path)).or_cannot("write", path)?;
+    file.write_all(bytes).or_cannot("write", path)?;
     let done = match existing {
         OnConflict::Replace => file.persist(path),
         OnConflict::Keep => file.persist_noclobber(path),
     };
-    match done {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
-            Err(is_there(path))
-        }
-        Err(error) => Err(failed(&error.error)),
+    match done.map_err(|error| error.error) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(is_there(path)),
+        done => done.map(drop).or_cannot("write", path),
     }
 }
 

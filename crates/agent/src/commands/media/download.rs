@@ -8,12 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use self::item::Item;
-use crate::diagnostic::Diagnostic;
-use crate::download::{
-    Destination, DownloadOutcome, DownloadRequest, Limits, OnConflict, Progress, fetch,
-};
+use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::download::{Destination, DownloadOutcome, DownloadRequest, OnConflict, download};
 use crate::member::Member;
-use crate::output::BYTES;
 use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::{Table, grouped};
@@ -79,9 +76,7 @@ fn places(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>, Diagnos
     if !is_folder {
         return Ok(vec![output.to_owned()]);
     }
-    fs::create_dir_all(output).map_err(|error| {
-        Diagnostic::failed(format!("cannot create the folder {}", output.display())).because(&error)
-    })?;
+    fs::create_dir_all(output).or_cannot("create the folder", output)?;
     Ok(items.iter().map(|item| output.join(&item.name)).collect())
 }
 
@@ -96,24 +91,10 @@ async fn save(
     let target = target.map_err(|trouble| member.diagnostic(&trouble))?;
     let wanted = DownloadRequest { target, bytes: item.bytes, sha256: item.sha256 };
     let place = Destination { path, existing, mode: MODE };
-    let bar = session.output.progress(item.bytes, BYTES);
-    let watch = |progress: Progress<'_>| match progress {
-        Progress::At(bytes) => bar.set_position(bytes),
-        Progress::Again { reason, pause } => {
-            let seconds = pause.as_secs_f32();
-            bar.suspend(|| session.output.detail(format!("{reason}; retrying in {seconds} s")));
-        }
-    };
-    let done = fetch(member, &wanted, &place, &Limits::default(), &watch).await;
-    bar.finish_and_clear();
-    done.map_err(|error| error.diagnostic(&item.id, member))
+    download(member, &wanted, &place, &item.id, session).await
 }
 
 fn tell(saved: &[(Item, PathBuf, DownloadOutcome)], session: &Session) -> Result<(), Diagnostic> {
-    let state = |done: &DownloadOutcome| match done {
-        DownloadOutcome::Fetched => "downloaded",
-        DownloadOutcome::AlreadyThere => "was there",
-    };
     if session.output.is_json() {
         let files = saved.iter().map(|(item, path, done)| {
             json!({
@@ -130,43 +111,14 @@ fn tell(saved: &[(Item, PathBuf, DownloadOutcome)], session: &Session) -> Result
     }
     let mut table = Table::new(["file", "type", "bytes", "verified"]).align_right(&["bytes"]);
     for (item, path, done) in saved {
-        table.row([
-            path.display().to_string(),
-            item.media_type.clone(),
-            grouped(item.bytes),
-            state(done).to_owned(),
-        ]);
+        let state = match done {
+            DownloadOutcome::Fetched => "downloaded".to_owned(),
+            DownloadOutcome::AlreadyThere => "was there".to_owned(),
+        };
+        let path = path.display().to_string();
+        table.row([path, item.media_type.clone(), grouped(item.bytes), state]);
     }
     session.output.text(table.text())
-}
-
-/// Types that media have, and the ending of their files.
-const ENDINGS: &[(&str, &str)] = &[
-    ("audio/aac", "aac"),
-    ("audio/flac", "flac"),
-    ("audio/mp4", "m4a"),
-    ("audio/mpeg", "mp3"),
-    ("audio/ogg", "ogg"),
-    ("audio/opus", "opus"),
-    ("audio/pcm", "pcm"),
-    ("audio/wav", "wav"),
-    ("audio/webm", "weba"),
-    ("audio/x-wav", "wav"),
-    ("image/avif", "avif"),
-    ("image/gif", "gif"),
-    ("image/jpeg", "jpg"),
-    ("image/png", "png"),
-    ("image/svg+xml", "svg"),
-    ("image/webp", "webp"),
-    ("video/mp4", "mp4"),
-    ("video/webm", "webm"),
-];
-
-/// How the name of a file of this type ends. What is not known is just bytes.
-fn extension(media_type: &str) -> &'static str {
-    let kind = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let known = ENDINGS.iter().find(|(name, _)| *name == kind);
-    known.map_or("bin", |(_, ending)| ending)
 }
 
 #[cfg(test)]

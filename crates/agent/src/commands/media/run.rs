@@ -1,7 +1,7 @@
 //! `agent media run`: something is made, listed, and fetched if that is wanted.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -18,11 +18,11 @@ use crate::download::OnConflict;
 use crate::duration::moment;
 use crate::key_value;
 use crate::member::retry::{RetryOptions, RetryingMember};
+use crate::prompt::standard_input;
 use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::{Table, grouped};
 
-/// The longest text that is read from standard input, in bytes.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 
 /// Create an image from a prompt or speech from a text
@@ -105,18 +105,7 @@ impl Target {
 fn text(words: &[String]) -> Result<Option<String>, Diagnostic> {
     match words {
         [] => Ok(None),
-        [one] if one == "-" => {
-            let mut text = String::new();
-            let read = io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_string(&mut text);
-            read.map_err(|error| {
-                Diagnostic::failed("cannot read the text from standard input").because(&error)
-            })?;
-            if text.len() as u64 > MAX_TEXT_BYTES {
-                let message = format!("the text is larger than {MAX_TEXT_BYTES} bytes");
-                return Err(Diagnostic::usage(message));
-            }
-            Ok(Some(text))
-        }
+        [one] if one == "-" => standard_input(MAX_TEXT_BYTES).map(Some),
         words => Ok(Some(words.join(" "))),
     }
 }

@@ -10,10 +10,10 @@ use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
 use crate::download::OnConflict;
+use crate::model_files::add;
 use crate::model_files::fetch::{FetchOutcome, fetch};
 use crate::model_files::known_models::{KNOWN, KnownModel};
 use crate::model_files::model_dir::{MAX_FILES, ModelDir, Name, Record};
-use crate::model_files::{add, lock};
 use crate::output::GOOD;
 use crate::prompt::Prompt;
 use crate::runtime::block_on;
@@ -218,15 +218,12 @@ fn remove(args: &Remove, session: &Session) -> Result<(), Diagnostic> {
         session.output.note("Nothing was removed.");
         return Ok(());
     }
-    let wait = || session.output.note("Waiting for another process that is changing the models.");
     block_on(async {
-        let _lock = lock::take(&shelf, wait).await?;
+        let _lock = shelf.lock(session).await?;
         shelf.remove(&name)
     })?;
-    if session.output.is_json() {
-        return session.output.json(&json!({ "removed": name.as_str(), "path": path }));
-    }
-    session.output.text(format!("{GOOD}Removed{GOOD:#} {name}.\n"))
+    let removed = json!({ "removed": name.as_str(), "path": path });
+    session.output.print(&removed, format!("{GOOD}Removed{GOOD:#} {name}.\n"))
 }
 
 fn unknown(name: &Name, shelf: &ModelDir) -> Result<Diagnostic, Diagnostic> {

@@ -11,7 +11,6 @@ use crate::markdown;
 use crate::session::Session;
 use crate::table::{counted, fields};
 
-/// Shows a job: its report on standard output, or how far it is.
 pub(super) fn show(job: &JobView, session: &Session) -> Result<(), Diagnostic> {
     let output = &session.output;
     for step in &job.steps {
@@ -40,13 +39,14 @@ pub(super) fn show(job: &JobView, session: &Session) -> Result<(), Diagnostic> {
 
 fn state(job: &JobView) -> String {
     let progress = &job.progress;
-    let mut lines = vec![("job", printable(&job.id)), ("status", printable(&job.status))];
-    lines.push(("question", printable(&job.query)));
-    lines.push(("model", printable(&job.model)));
-    lines.push(("queued", moment(&job.created_at)));
-    if let Some(at) = &job.started_at {
-        lines.push(("started", moment(at)));
-    }
+    let mut lines = vec![
+        ("job", printable(&job.id)),
+        ("status", printable(&job.status)),
+        ("question", printable(&job.query)),
+        ("model", printable(&job.model)),
+        ("queued", moment(&job.created_at)),
+    ];
+    lines.extend(job.started_at.as_ref().map(|at| ("started", moment(at))));
     match &job.finished_at {
         Some(at) => lines.push(("ended", moment(at))),
         None if progress.total == 0 => {}
@@ -55,13 +55,10 @@ fn state(job: &JobView) -> String {
             lines.push(("progress", format!("{done} of {total} steps, now {step}")));
         }
     }
-    if let Some(error) = &job.error {
-        lines
-            .push(("error", format!("{} ({})", printable(&error.message), printable(&error.code))));
-    }
-    if let Some(charge) = job.charge_micros {
-        lines.push(("cost", format!("{} credits", credits(charge))));
-    }
+    lines.extend(job.error.as_ref().map(|error| {
+        ("error", format!("{} ({})", printable(&error.message), printable(&error.code)))
+    }));
+    lines.extend(job.charge_micros.map(|charge| ("cost", format!("{} credits", credits(charge)))));
     fields(&lines)
 }
 

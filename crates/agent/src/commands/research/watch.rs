@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use http::HeaderName;
 use indicatif::ProgressBar;
 use serde_json::Value;
-use task_loop::member::{MemberError, MemberRequest, credits, data};
+use task_loop::member::{Events, MemberError, MemberRequest, credits, data};
 use task_loop::untrusted::printable;
 use wire::research::JobView;
 use wire::sse::Event;
@@ -136,17 +136,15 @@ async fn follow(
     loop {
         let begun = Instant::now();
         let seen = place.last.clone();
-        let trouble = match connection(service, path, viewer, &mut place).await? {
-            DisconnectReason::Ended => return Ok(()),
-            DisconnectReason::Trouble(trouble) => trouble,
-        };
+        let ended = connection(service, path, viewer, &mut place).await?;
+        let Some(trouble) = ended else { return Ok(()) };
         if seen != place.last || begun.elapsed() > STEADY {
             (away, breaks) = (None, 0);
         }
         breaks += 1;
         let since = *away.get_or_insert_with(Instant::now);
         let pause = pause(&trouble, breaks);
-        let most = if place.was_there { service.most().max(MAX_AWAY) } else { service.most() };
+        let most = if place.was_there { service.most.max(MAX_AWAY) } else { service.most };
         let Some(pause) = pause.filter(|pause| since.elapsed() + *pause <= most) else {
             return Err(service.diagnostic(&trouble));
         };
@@ -161,38 +159,26 @@ struct StreamPosition {
     was_there: bool,
 }
 
-enum DisconnectReason {
-    Ended,
-    Trouble(MemberError),
-}
-
+/// Follows the events of one connection: why it broke, or nothing if the job has ended.
 async fn connection(
     service: &RetryingMember<'_>,
     path: &str,
     viewer: &mut Viewer<'_>,
     place: &mut StreamPosition,
-) -> Result<DisconnectReason, Diagnostic> {
+) -> Result<Option<MemberError>, Diagnostic> {
     let mut ask = MemberRequest::get(format!("{path}/events"));
     if let Some(last) = &place.last {
         ask = ask.with(LAST_EVENT_ID.clone(), last);
     }
     let mut events = match service.member.client.events(ask).await {
         Ok(events) => events,
-        Err(trouble) => return Ok(DisconnectReason::Trouble(trouble)),
+        Err(trouble) => return Ok(Some(trouble)),
     };
     place.was_there = true;
     loop {
-        let event = match events.next().await {
-            Ok(Some(event)) => event,
-            Ok(None) => {
-                let reason = "the service ended the stream before the job ended".to_owned();
-                return Ok(DisconnectReason::Trouble(MemberError::Broken { reason }));
-            }
-            Err(trouble) => return Ok(DisconnectReason::Trouble(trouble)),
-        };
-        let value = match read(&event) {
-            Ok(value) => value,
-            Err(trouble) => return Ok(DisconnectReason::Trouble(trouble)),
+        let (event, value) = match next(&mut events).await {
+            Ok(next) => next,
+            Err(trouble) => return Ok(Some(trouble)),
         };
         if let Some(id) = event.id() {
             place.last = Some(id.to_owned());
@@ -200,19 +186,25 @@ async fn connection(
         let kind = event.name().unwrap_or_default();
         viewer.see(kind, &value)?;
         if ENDS.contains(&kind) {
-            return Ok(DisconnectReason::Ended);
+            return Ok(None);
         }
     }
 }
 
-/// What an event says. The error of one with a name is the job's, of one without the stream's.
-fn read(event: &Event) -> Result<Value, MemberError> {
-    match event.name() {
-        None => data(event),
+/// The next event and what it says. The error of one with a name is the job's, of one without the
+/// stream's.
+async fn next(events: &mut Events) -> Result<(Event, Value), MemberError> {
+    let Some(event) = events.next().await? else {
+        let reason = "the service ended the stream before the job ended".to_owned();
+        return Err(MemberError::Broken { reason });
+    };
+    let value = match event.name() {
+        None => data(&event)?,
         Some(_) => {
-            serde_json::from_slice(&event.data()).map_err(|error| MemberError::nonsense(&error))
+            serde_json::from_slice(&event.data()).map_err(|error| MemberError::nonsense(&error))?
         }
-    }
+    };
+    Ok((event, value))
 }
 
 /// How long to pause before the next connection; nothing if there need not be one.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use task_loop::untrusted::printable;
 
 use super::with_log;
@@ -10,10 +10,9 @@ use crate::diagnostic::Diagnostic;
 use crate::download::OnConflict;
 use crate::output::GOOD;
 use crate::session::Session;
-use crate::skills::catalogue::SkillLocation;
 use crate::skills::folder::Folder;
 use crate::skills::folders::{SkillFolders, SkillScope};
-use crate::skills::install::{InstallPlan, PlannedFile};
+use crate::skills::install::InstallPlan;
 use crate::skills::name::Name;
 use crate::table::{Table, counted, grouped};
 
@@ -55,18 +54,15 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let is_update = with_log(&places, session, |log| {
         let mut page = log.open()?;
         let is_update = plan.copy_to(&path, existing)?;
-        let name = plan.name.clone();
-        let is_in_home = shelf == SkillScope::Home || places.home().join(name.as_str()).is_dir();
         let recorded = Folder::open(&to, None).map(|folder| {
-            let skill = SkillLocation { name, shelf, is_in_home, folder };
+            let skill = places.located(plan.name.clone(), shelf, folder);
             page.installed(&skill, &plan.source.display().to_string(), is_update);
             page.close()
         });
         if let Ok(Err(diagnostic)) = recorded {
             // The skill works all the same.
-            session
-                .output
-                .warn(format!("cannot record the installation: {}", printable(&diagnostic.line())));
+            let line = printable(&diagnostic.line());
+            session.output.warn(format!("cannot record the installation: {line}"));
         }
         Ok(is_update)
     })?;
@@ -79,24 +75,19 @@ fn tell(
     is_update: bool,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    session.output.warn(
+    session.output.warn(format!(
         "models follow the instructions of a skill with your tools; review them: `agent skills \
-         show "
-            .to_owned()
-            + plan.name.as_str()
-            + "`",
-    );
+         show {}`",
+        plan.name
+    ));
     if session.output.is_json() {
-        let file = |file: &PlannedFile| -> Value {
-            json!({"path": file.path, "bytes": file.bytes, "is_program": file.is_program})
-        };
         return session.output.json(&json!({
             "name": plan.name.as_str(),
             "description": plan.description,
             "installed_from": plan.source,
             "path": to,
             "replaced": is_update,
-            "files": plan.files.iter().map(file).collect::<Vec<_>>(),
+            "files": plan.files,
         }));
     }
     let mut table = Table::new(["file", "bytes", ""]).align_right(&["bytes"]);

@@ -12,9 +12,8 @@ use wire::key::ApiKey;
 
 use super::super::gateway::{actor, now, secret};
 use crate::config::lock;
-use crate::config::secrets::SecretsFile;
+use crate::config::secrets::{SecretsFile, scope};
 use crate::diagnostic::Diagnostic;
-use crate::reference_scope::scope;
 use crate::session::Session;
 
 const NAME: &str = "local";

@@ -60,14 +60,10 @@ impl ServiceLock {
         let address = address.map(|address| address.to_string());
         let running = Running { pid: std::process::id(), address };
         let text = serde_json::to_vec(&running).unwrap_or_default();
-        self.write(&text).map_err(|error| cannot(&self.path, &error))
-    }
-
-    fn write(&self, text: &[u8]) -> io::Result<()> {
         let mut file = &self.file;
-        file.rewind()?;
-        file.write_all(text)?;
-        file.set_len(text.len() as u64)
+        let written = file.rewind().and_then(|()| file.write_all(&text));
+        let written = written.and_then(|()| file.set_len(text.len() as u64));
+        written.map_err(|error| cannot(&self.path, &error))
     }
 }
 
@@ -80,7 +76,7 @@ impl Drop for ServiceLock {
 
 #[derive(Debug)]
 pub(crate) struct RunningService {
-    file: File,
+    pub(crate) file: File,
     path: PathBuf,
 }
 
@@ -119,10 +115,6 @@ impl RunningService {
                 None => return None,
             }
         }
-    }
-
-    pub(crate) fn file(&self) -> &File {
-        &self.file
     }
 }
 

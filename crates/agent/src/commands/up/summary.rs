@@ -15,6 +15,7 @@ use super::embedded::{files, how_to_fetch};
 use super::first_member::LocalMember;
 use crate::commands::gateway::{DetectedServer, SNIPPET, in_credits};
 use crate::diagnostic::Diagnostic;
+use crate::mcp::advice::quoted;
 use crate::member::settings::{API_KEY, BASE_URL, Settings};
 use crate::output::GOOD;
 use crate::session::Session;
@@ -214,12 +215,6 @@ fn program() -> String {
     } else {
         quoted(&this.display().to_string())
     }
-}
-
-fn quoted(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:".contains(letter);
-    let is_plain = !text.is_empty() && text.chars().all(is_plain);
-    if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 #[cfg(test)]

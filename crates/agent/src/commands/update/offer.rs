@@ -4,13 +4,14 @@ use std::cmp::Ordering;
 use std::env::consts::{ARCH, OS};
 
 use http::StatusCode;
+use semver::Version;
 use task_loop::member::{MemberError, MemberRequest};
 use task_loop::untrusted::printable;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use wire::download::{File, Manifest, Unfit};
 
-use super::{Channel, PublicKey, Version};
+use super::{Channel, PublicKey, own_version, parse_version};
 use crate::diagnostic::Diagnostic;
 use crate::download::DownloadRequest;
 use crate::download::digest::Digest;
@@ -24,23 +25,13 @@ const PACKED: &[&str] =
     &[".gz", ".tgz", ".xz", ".zst", ".bz2", ".zip", ".deb", ".rpm", ".pkg", ".dmg", ".msi"];
 const BESIDE: &[&str] = &[".txt", ".sha256", ".sig", ".asc", ".json", ".pem"];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum State {
     Newer,
     Same,
     Older,
     Missing,
-}
-
-impl State {
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::Newer => "newer",
-            Self::Same => "same",
-            Self::Older => "older",
-            Self::Missing => "missing",
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -75,7 +66,7 @@ impl Offer {
             .hint("nothing was downloaded; ask the publisher")
         })?;
         check_expiry(&manifest, base, session)?;
-        let version = Version::parse(&manifest.version).ok_or_else(|| {
+        let version = parse_version(&manifest.version).ok_or_else(|| {
             let version = printable(&manifest.version);
             Diagnostic::peer(format!("{base} publishes the invalid version `{version}`"))
         })?;
@@ -84,7 +75,7 @@ impl Offer {
     }
 
     pub(super) fn state(&self) -> State {
-        match self.version.cmp(&Version::of_this()) {
+        match self.version.cmp(&own_version()) {
             _ if self.file.is_none() => State::Missing,
             Ordering::Greater => State::Newer,
             Ordering::Equal => State::Same,

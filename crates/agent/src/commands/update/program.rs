@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use semver::Version;
 use task_loop::untrusted::printable;
 use usage_metrics::mapping::resource::{InstallFacts, detect_install_method};
 
-use super::Version;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::session::Session;
 
 #[derive(Debug)]
@@ -29,14 +29,13 @@ pub(super) struct Lock {
 
 impl Program {
     pub(super) fn running() -> Result<Self, Diagnostic> {
-        let unknown = |error: &dyn std::error::Error| {
-            Diagnostic::failed("cannot find the path of this program")
-                .because(error)
-                .hint("it may have been moved or replaced since it started")
-        };
         let path = std::env::current_exe().and_then(|path| path.canonicalize());
-        let path = path.map_err(|error| unknown(&error))?;
-        let mode = fs::metadata(&path).map_err(|error| unknown(&error))?.permissions().mode();
+        let found = path.and_then(|path| fs::metadata(&path).map(|file| (path, file)));
+        let (path, file) = found.or_diagnostic(
+            Diagnostic::failed("cannot find the path of this program")
+                .hint("it may have been moved or replaced since it started"),
+        )?;
+        let mode = file.permissions().mode();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
         Ok(Self { path, folder, name, mode: mode & 0o777 })
@@ -82,14 +81,14 @@ impl Program {
 
     /// One update at a time. The folder itself is locked, so that nothing is left behind.
     pub(super) fn lock(&self) -> Result<Lock, Diagnostic> {
-        let folder = File::open(&self.folder).map_err(|error| self.cannot(&error))?;
+        let folder = File::open(&self.folder).or_cannot("replace", &self.path)?;
         match folder.try_lock() {
             Ok(()) => Ok(Lock { _folder: folder }),
             Err(TryLockError::WouldBlock) => {
                 let message = format!("another update of {} is running", self.path.display());
                 Err(Diagnostic::failed(message).hint("wait until it has finished"))
             }
-            Err(TryLockError::Error(error)) => Err(self.cannot(&error)),
+            Err(TryLockError::Error(error)) => Err(error).or_cannot("replace", &self.path),
         }
     }
 
@@ -103,40 +102,32 @@ impl Program {
 
     /// Replaces this program by another one and keeps a copy. The path always has a program.
     pub(super) fn switch_to(&self, fresh: &Path) -> Result<(), Diagnostic> {
-        self.exchange(fresh, BackupTiming::First).map_err(|error| self.cannot(&error))
+        self.exchange(|spare| {
+            fs::rename(spare, self.previous())?;
+            fs::rename(fresh, &self.path)
+        })
     }
 
     /// Puts the one before into the place of this one, which becomes the one before.
     pub(super) fn roll_back(&self) -> Result<(), Diagnostic> {
-        self.exchange(&self.previous(), BackupTiming::Last).map_err(|error| self.cannot(&error))
+        self.exchange(|spare| {
+            fs::rename(self.previous(), &self.path)?;
+            fs::rename(spare, self.previous())
+        })
     }
 
-    fn exchange(&self, fresh: &Path, keep: BackupTiming) -> io::Result<()> {
+    /// Exchanges programs, with a second name of this one.
+    fn exchange(&self, work: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Diagnostic> {
         let spare = self.folder.join(format!(".{}.previous", self.name));
         let _ = fs::remove_file(&spare);
-        // A second name for this program; where there are none, a second program.
-        fs::hard_link(&self.path, &spare).or_else(|_| fs::copy(&self.path, &spare).map(drop))?;
-        if keep == BackupTiming::First {
-            fs::rename(&spare, self.previous())?;
-        }
-        fs::rename(fresh, &self.path)?;
-        if keep == BackupTiming::Last {
-            fs::rename(&spare, self.previous())?;
-        }
+        // Where there are no second names, a second program.
+        fs::hard_link(&self.path, &spare)
+            .or_else(|_| fs::copy(&self.path, &spare).map(drop))
+            .and_then(|()| work(&spare))
+            .or_cannot("replace", &self.path)?;
         // Two names of one file are not renamed onto each other.
         let _ = fs::remove_file(&spare);
         let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
         Ok(())
     }
-
-    fn cannot(&self, error: &io::Error) -> Diagnostic {
-        Diagnostic::failed(format!("cannot replace {}", self.path.display())).because(error)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BackupTiming {
-    First,
-    /// Afterwards: the backup was the other program.
-    Last,
 }

@@ -5,7 +5,7 @@ use mcp_client::oauth::challenge::{self, Challenge};
 use mcp_client::oauth::redirect::RedirectError;
 use mcp_client::oauth::{Error, LikelyCause};
 
-use super::{operand, operand_with};
+use super::{one, operand, operand_with};
 use crate::mcp::{is_alone, oauth};
 
 pub(crate) fn login(name: &str) -> String {
@@ -23,7 +23,7 @@ pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String
         return vec![own_keys(name)];
     }
     if oauth(entry).is_some() {
-        return vec![format!("run {}", login(name))];
+        return one(format!("run {}", login(name)));
     }
     let with_header = format!(
         "set a credential in `headers` of {name}, from a variable in the profile's `.env`: \
@@ -63,39 +63,38 @@ pub(super) fn forbidden(
         let scope = union(granted.unwrap_or_default(), configured);
         let scope = union(&scope, lacking.param("scope").unwrap_or_default());
         if is_alone(entry) {
-            return vec![format!(
+            return one(format!(
                 "the token lacks a required scope: set `oauth.scope` of {name} to \"{scope}\""
-            )];
+            ));
         }
         let more = if scope.is_empty() { String::new() } else { format!("--scope \"{scope}\"") };
-        return vec![format!(
+        return one(format!(
             "the token lacks a required scope: run `agent mcp login {}`",
             operand_with(name, &more)
-        )];
+        ));
     }
     if is_alone(entry) {
-        return vec![format!("the client lacks permission; {}", own_keys(name))];
+        return one(format!("the client lacks permission; {}", own_keys(name)));
     }
     if oauth(entry).is_some() {
-        return vec![format!(
+        return one(format!(
             "this account lacks permission: run {} with an account that has it",
             login(name)
-        )];
+        ));
     }
-    vec![
+    one(
         "the credential lacks permission, or none was sent: check `headers` and the permissions of \
-         the credential"
-            .to_owned(),
-    ]
+         the credential",
+    )
 }
 
 /// All scopes of both lists, each once, and none that a shell would take for more.
-fn union(one: &str, other: &str) -> String {
+fn union(some: &str, other: &str) -> String {
     let is_plain = |scope: &&str| {
         scope.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '$' | '`' | '!'))
     };
     let mut all: Vec<&str> = Vec::new();
-    for scope in one.split_whitespace().chain(other.split_whitespace()).filter(is_plain) {
+    for scope in some.split_whitespace().chain(other.split_whitespace()).filter(is_plain) {
         if !all.contains(&scope) {
             all.push(scope);
         }
@@ -107,66 +106,58 @@ fn union(one: &str, other: &str) -> String {
 pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) -> Vec<String> {
     let name = &entry.name;
     match error {
-        Error::Discovery { .. } => vec![format!(
+        Error::Discovery { .. } => one(format!(
             "check `url` of {name}; remove `auth: oauth` if the server does not use OAuth"
-        )],
-        Error::WrongResource { .. } => vec![format!(
+        )),
+        Error::WrongResource { .. } => one(format!(
             "if that is the server you mean, set `url` of {name} to the address it reports"
-        )],
-        Error::WrongIssuer { .. } => vec![
+        )),
+        Error::WrongIssuer { .. } => one(
             "nothing was sent to it: tell the server's operator that its metadata names another \
-             issuer"
-                .to_owned(),
-        ],
-        Error::Insecure { .. } => vec![
+             issuer",
+        ),
+        Error::Insecure { .. } => one(
             "nothing was sent to it: its operator must offer https (plain http is allowed only on \
-             this machine)"
-                .to_owned(),
-        ],
-        Error::NoPkce { .. } => vec![
-            "the sign-in was stopped, because codes could be stolen: its operator must offer PKCE"
-                .to_owned(),
-        ],
-        Error::NoPage { .. } => {
-            vec!["its operator must publish an authorization endpoint".to_owned()]
-        }
+             this machine)",
+        ),
+        Error::NoPkce { .. } => one(
+            "the sign-in was stopped, because codes could be stolen: its operator must offer PKCE",
+        ),
+        Error::NoPage { .. } => one("its operator must publish an authorization endpoint"),
         Error::NoIdentity { .. } => vec![by_hand(name)],
         Error::NoDeviceCode { .. } => {
-            vec![format!("sign in with a browser: {}; it can be on another machine", login(name))]
+            one(format!("sign in with a browser: {}; it can be on another machine", login(name)))
         }
         Error::CodeExpired { .. } => {
-            vec![format!("get a new code: `agent mcp login {}`", operand_with(name, "--device"))]
+            one(format!("get a new code: `agent mcp login {}`", operand_with(name, "--device")))
         }
-        Error::Moved { .. } => vec![format!(
+        Error::Moved { .. } => one(format!(
             "if that is correct, run {} and then {}; set a client id of the new issuer in \
              `oauth.client_id`",
             logout(name),
             login(name)
-        )],
+        )),
         Error::Registration { status: 401 | 403, .. } => only_known_clients(name),
         Error::Registration { status, .. } if *status < 500 => vec![by_hand(name)],
         Error::Registration { .. } | Error::Unavailable { .. } | Error::Silent { .. } => {
-            vec!["the authorization server has a problem; try again later".to_owned()]
+            one("the authorization server has a problem; try again later")
         }
         Error::Redirect(fault) => refused_redirect(fault, name),
         Error::TimedOut { suspect, .. } => timed_out(suspect, name),
-        Error::Cancelled => vec![format!("start again with {}", login(name))],
+        Error::Cancelled => one(format!("start again with {}", login(name))),
         Error::Refused { code, .. } => refused(code, name),
         Error::Malformed { .. } => {
-            vec![
-                "the authorization server does not support OAuth there: tell its operator"
-                    .to_owned(),
-            ]
+            one("the authorization server does not support OAuth there: tell its operator")
         }
         Error::Unreached(inner) => super::advice_with(inner, entry, granted),
         Error::Assertion { .. } => {
-            vec![format!("correct the key of `oauth` of {name} that it is derived from")]
+            one(format!("correct the key of `oauth` of {name} that it is derived from"))
         }
         Error::Unattended(inner) => alone(inner, entry, granted),
-        Error::TokenRejected => vec![format!(
+        Error::TokenRejected => one(format!(
             "the server rejected a newly issued token: check `url` and `oauth.scope` of {name}, \
              and the permissions of this client"
-        )],
+        )),
         Error::PortTaken { .. }
         | Error::NoPort { .. }
         | Error::PortsTaken { .. }
@@ -180,28 +171,27 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
 /// The person can solve it here.
 fn on_this_machine(error: &Error, name: &str) -> Vec<String> {
     match error {
-        Error::PortTaken { .. } => vec![format!(
+        Error::PortTaken { .. } => one(format!(
             "stop the other program, or set `oauth.redirect_port` of {name} to another port (one \
              that the client is registered with)"
-        )],
-        Error::NoPort { .. } => vec!["check that programs may listen on 127.0.0.1".to_owned()],
+        )),
+        Error::NoPort { .. } => one("check that programs may listen on 127.0.0.1"),
         Error::PortsTaken { .. } => vec![
             "stop the programs that use these ports; another `agent` may be waiting there for a \
              sign-in"
                 .to_owned(),
             format!("or sign in without the document: {}", by_hand(name)),
         ],
-        Error::Store { .. } => vec![
-            "check the free disk space and the owner of the folder; the old tokens are unchanged"
-                .to_owned(),
-        ],
+        Error::Store { .. } => one(
+            "check the free disk space and the owner of the folder; the old tokens are unchanged",
+        ),
         Error::Keychain { .. } => vec![
             "unlock the keychain, for example by logging in to the desktop, and try again"
                 .to_owned(),
             format!("or set `secrets.store: file` in config.yaml, then run {}", login(name)),
         ],
-        Error::Busy { .. } => vec!["try again when the other process has finished".to_owned()],
-        Error::NoFolder => vec!["set AGENT_HOME to a folder you own".to_owned()],
+        Error::Busy { .. } => one("try again when the other process has finished"),
+        Error::NoFolder => one("set AGENT_HOME to a folder you own"),
         _ => Vec::new(),
     }
 }
@@ -215,10 +205,10 @@ fn by_hand(name: &str) -> String {
 }
 
 fn timed_out(suspect: &LikelyCause, name: &str) -> Vec<String> {
-    let mut hints = vec![format!(
+    let mut hints = one(format!(
         "try again: {}; wait longer with `--timeout SECONDS`; over SSH, you can paste the address",
         login(name)
-    )];
+    ));
     if let LikelyCause::Document(_) = suspect {
         hints.push(format!(
             "if the page showed an invalid client, set `oauth.cimd: false` for {name} first"

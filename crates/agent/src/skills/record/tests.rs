@@ -15,21 +15,24 @@ fn at(days: i64) -> Timestamp {
 }
 
 /// The dimensions of a use, and the change that was noticed with it.
-fn counted(used: SkillUse) -> (&'static str, &'static str, &'static str, Option<&'static str>) {
-    let load = load(&used.facts(Provenance::Local)).unwrap();
+fn counted(
+    (facts, change): (LoadFacts, Option<SkillAction>),
+) -> (&'static str, &'static str, &'static str, Option<&'static str>) {
+    let load = load(&facts).unwrap();
     (
         load.reuse_state.text(),
         load.post_patch_state.text(),
         load.use_count_bucket.text(),
-        used.change.map(SkillAction::text),
+        change.map(SkillAction::text),
     )
 }
 
 #[test]
 fn a_first_use_a_reuse_and_a_reuse_after_a_patch_are_three_things() {
     let mut record = SkillRecord::new(&digests("a", "f"), at(0));
-    let mut used =
-        |skill: &str, files: &str, day| counted(record.used(&digests(skill, files), at(day)));
+    let mut used = |skill: &str, files: &str, day| {
+        counted(record.used(&digests(skill, files), at(day), Provenance::Local))
+    };
     assert_eq!(used("a", "f", 1), ("first_use", "not_applicable", "1", None));
     assert_eq!(used("a", "f", 2), ("reused", "no_new_patch", "2", None));
     assert_eq!(used("b", "f", 3), ("reused", "reused_after_patch", "3_to_5", Some("patched")));
@@ -45,19 +48,19 @@ fn a_first_use_a_reuse_and_a_reuse_after_a_patch_are_three_things() {
 #[test]
 fn a_change_before_the_first_use_is_a_change_and_the_use_is_the_first() {
     let mut record = SkillRecord::new(&digests("a", "f"), at(0));
-    let used = record.used(&digests("b", "f"), at(1));
+    let used = record.used(&digests("b", "f"), at(1), Provenance::Local);
     assert_eq!(counted(used), ("first_use", "not_applicable", "1", Some("patched")));
-    let used = record.used(&digests("b", "f"), at(2));
+    let used = record.used(&digests("b", "f"), at(2), Provenance::Local);
     assert_eq!(counted(used), ("reused", "no_new_patch", "2", None));
 }
 
 #[test]
 fn a_new_version_is_an_edit_and_the_next_use_comes_after_it() {
     let mut record = SkillRecord::new(&digests("a", "f"), at(0));
-    record.used(&digests("a", "f"), at(1));
+    record.used(&digests("a", "f"), at(1), Provenance::Local);
     assert_eq!(record.replaced(&digests("a", "f"), at(2)), None);
     assert_eq!(record.replaced(&digests("b", "g"), at(2)), Some(SkillAction::Edited));
-    let used = record.used(&digests("b", "g"), at(3));
+    let used = record.used(&digests("b", "g"), at(3), Provenance::Local);
     assert_eq!(counted(used), ("reused", "reused_after_patch", "2", None));
 }
 
@@ -65,12 +68,12 @@ fn a_new_version_is_an_edit_and_the_next_use_comes_after_it() {
 fn a_skill_is_stale_after_ninety_days_once_and_fresh_when_used() {
     let stale = i64::from(STALE_DAYS);
     let mut record = SkillRecord::new(&digests("a", "f"), at(0));
-    record.used(&digests("a", "f"), at(1));
+    record.used(&digests("a", "f"), at(1), Provenance::Local);
     assert!(!record.is_becoming_stale(at(stale + 1)));
     assert!(record.is_becoming_stale(at(stale + 2)));
     assert_eq!(record.becomes(State::Stale), Some(SkillAction::Stale));
     assert!(!record.is_becoming_stale(at(stale + 3)), "it is already");
-    record.used(&digests("a", "f"), at(stale + 4));
+    record.used(&digests("a", "f"), at(stale + 4), Provenance::Local);
     assert_eq!(record.state, State::Active);
     assert!(record.is_becoming_stale(at(2 * stale + 5)));
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn grown(pieces: &[Value]) -> (PartialReply, String) {
-    let (mut growing, mut heard) = (PartialReply::default(), String::new());
+fn grown(pieces: &[Value]) -> (Reply, String) {
+    let (mut growing, mut heard) = (Reply::default(), String::new());
     for piece in pieces {
         take(piece, &mut growing, &mut |text: &str| heard.push_str(text));
     }
@@ -34,7 +34,7 @@ fn calls_in_pieces_are_put_together_by_their_place() {
         piece(json!([{"index": 1, "function": {"arguments": "}"}},
                      {"index": 0, "function": {"arguments": "1}"}}])),
     ]);
-    let reply = growing.reply();
+    let reply = growing.cleaned();
     let got: Vec<(&str, &str)> =
         reply.calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
     assert_eq!(got, [("one", "{\"x\":1}"), ("two", "{}")]);
@@ -49,7 +49,7 @@ fn nonsense_makes_no_call_and_no_panic() {
         json!([1, 2]),
         json!(null),
     ]);
-    assert!(growing.reply().calls.is_empty());
+    assert!(growing.cleaned().calls.is_empty());
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn two_calls_of_one_id_get_ids_of_their_own() {
     let call = |at: u32| json!({"index": at, "id": "same", "function": {"name": "t"}});
     let (growing, _) =
         grown(&[json!({"choices": [{"delta": {"tool_calls": [call(0), call(1)]}}]})]);
-    let calls = growing.reply().calls;
+    let calls = growing.cleaned().calls;
     assert_eq!(calls.len(), 2);
     assert_ne!(calls[0].id, calls[1].id);
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn events_are_put_together() {
-    let (mut growing, mut heard) = (PartialReply::default(), String::new());
+    let (mut growing, mut heard) = (Reply::default(), String::new());
     let item = json!({"type": "function_call", "call_id": "c", "name": "t", "arguments": "{}"});
     for event in [
         json!({"type": "response.created"}),
@@ -19,7 +19,7 @@ fn events_are_put_together() {
     }
     assert_eq!(heard, "Hello");
     assert!(growing.is_complete);
-    let reply = growing.reply();
+    let reply = growing.cleaned();
     assert_eq!(reply.calls[0].name, "t");
     assert_eq!(reply.usage, Usage { input: 3, output: 4 });
 }
@@ -28,6 +28,6 @@ fn events_are_put_together() {
 fn a_failure_in_the_stream_is_one() {
     let event = json!({"type": "response.failed",
         "response": {"error": {"code": "upstream_unavailable", "message": "gone"}}});
-    let trouble = take(&event, &mut PartialReply::default(), &mut |_: &str| {}).unwrap_err();
+    let trouble = take(&event, &mut Reply::default(), &mut |_: &str| {}).unwrap_err();
     assert_eq!(trouble.line(), "gone");
 }

@@ -7,30 +7,29 @@ use mcp_client::config::{Scope, valid_name};
 use serde_json::Value as Json;
 use task_loop::untrusted::printable;
 
-use super::super::candidate::{Candidate, NameConflict, SecretHandling, save};
-use super::super::install::dialog;
+use super::super::candidate::{NewSecret, SecretHandling, save};
+use super::super::install::dialog::{self, Offer};
 use super::super::secrets::{MovedSecret, variable_name};
 use super::super::server_registry::ServerRegistry;
 use super::{Args, pairs, refuse_taken, tell};
-use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::download::OnConflict;
 use crate::prompt::Prompt;
 use crate::runtime::block_on;
 use crate::session::Session;
 
 /// What follows the name of a server of the registry.
 const MARK: &str = "@registry";
-/// How often an input is asked for.
 const MAX_TRIES: usize = 3;
 
-/// A secret that is stored after the confirmation.
-struct NewSecret {
-    input: String,
-    variable: String,
-    value: String,
-}
+const OFFER: Offer<'_> = Offer {
+    heading: "A server of the registry, written by its publisher:",
+    advice: "",
+    question: "Add it?",
+    declined: "Nothing was added.",
+};
 
 /// The name and version, if a server of the registry is meant.
 pub(super) fn wanted(args: &Args) -> Option<(&str, Option<&str>)> {
@@ -45,17 +44,18 @@ pub(super) fn add(
 ) -> Result<(), Diagnostic> {
     let home = session.home()?;
     let own_name = own_name(name, args)?;
-    let taken = if args.replace { NameConflict::Replace } else { NameConflict::Refuse };
+    let taken = if args.replace { OnConflict::Replace } else { OnConflict::Keep };
     let file = ServersFile::load(&home.config())?;
+    refuse_taken(&file, std::iter::once(&*own_name), taken)?;
     let registry = ServerRegistry::find(session)?;
     let listed = block_on(registry.server(name, version))?;
     let preference =
         if args.transport.is_some() { Preference::Remote } else { Preference::Package };
-    let template = listed.template(name, version, preference).map_err(|error| {
-        let message = format!("`{}` was not added", printable(name));
-        Diagnostic::failed(message).because(&printable_error(&error))
-    })?;
-    let prompt = Prompt::find(&session.output);
+    let template = listed.template(name, version, preference);
+    // A publisher wrote a part of the text.
+    let template = template.map_err(|error| std::io::Error::other(printable(&error.to_string())));
+    let template = template.or_failed(format!("`{}` was not added", printable(name)))?;
+    let prompt = Prompt::find(&session.output).filter(|_| !args.yes);
     let mut answers = answers(&template, args, prompt.as_ref())?;
     let mut scope = crate::mcp::scope(session, &home)?;
     let secrets = hide(&own_name, &template, &mut answers, session, &mut scope)?;
@@ -73,26 +73,14 @@ pub(super) fn add(
     if listed.is_deprecated() {
         notes.push(format!("{own_name}: its publisher marked it as deprecated"));
     }
-    let mut candidate =
-        Candidate::check(&own_name, entry, notes, &scope).map_err(dialog::harmless)?;
-    candidate.note_twins(file.names());
-    let candidates = [candidate];
-    refuse_taken(&file, &candidates, taken)?;
-    let dialog = dialog::entry(&candidates[0], &scope);
-    let dialog = format!("A server of the registry, written by its publisher:\n\n{dialog}");
-    if !dialog::confirmed(session, dialog, "Add it?", args.yes)? {
-        session.output.note("Nothing was added.");
+    let mut candidate = dialog::checked(&own_name, entry, notes, &scope, &file)?;
+    candidate.secrets = secrets;
+    if !OFFER.is_accepted(&candidate, &scope, args.yes, session)? {
         return Ok(());
     }
-    let moved = store(&own_name, &secrets, session)?;
-    let mut saved = save(session, &candidates, SecretHandling::Move, taken)?;
-    saved.moved.extend(moved);
+    let candidates = [candidate];
+    let saved = save(session, &candidates, SecretHandling::Move, taken)?;
     tell(session, &candidates, &saved)
-}
-
-/// An error whose text a publisher wrote in part.
-fn printable_error(error: &impl std::error::Error) -> std::io::Error {
-    std::io::Error::other(printable(&error.to_string()))
 }
 
 /// The name of the server here: `--as`, or the last part of its name in the registry.
@@ -210,32 +198,11 @@ fn hide(
         else {
             continue;
         };
-        let input = question.name.clone();
-        let variable = names.add(&variable_name(server, &input), &value)?;
+        let (server, key) = (server.to_owned(), question.name.clone());
+        let variable = names.add(&variable_name(&server, &key), &value)?;
         scope.secrets.insert(variable.clone(), value.clone());
         *answer = Some(format!("${{{variable}}}"));
-        secrets.push(NewSecret { input, variable, value });
+        secrets.push(NewSecret { place: MovedSecret { server, key, variable }, value });
     }
     Ok(secrets)
-}
-
-/// Stores the secrets under the names that the entry refers to.
-fn store(
-    server: &str,
-    secrets: &[NewSecret],
-    session: &Session,
-) -> Result<Vec<MovedSecret>, Diagnostic> {
-    let home = session.home()?;
-    let _lock = lock::take(&home.config())?;
-    let mut file = SecretsFile::load(session)?;
-    let mut moved = Vec::new();
-    for NewSecret { input, variable, value } in secrets {
-        if file.add(variable, value)? != *variable {
-            return Err(Diagnostic::failed("the profile's secrets changed meanwhile; try again"));
-        }
-        let (server, key, variable) = (server.to_owned(), input.clone(), variable.clone());
-        moved.push(MovedSecret { server, key, variable });
-    }
-    file.write()?;
-    Ok(moved)
 }

@@ -1,15 +1,18 @@
 //! What a call gave back: text on standard output, everything else in files.
 
-use std::fs;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use mcp_client::content::{Attachment, ContentBlock, Rendered, ToolOutcome, render};
+use mcp_client::content::{ContentBlock, Rendered, ToolOutcome, render};
 use mcp_client::registry::RegisteredTool;
 use serde_json::{Value, json};
 use task_loop::Sanitizer;
 
-use crate::diagnostic::{Diagnostic, Exit};
-use crate::mcp::already_told;
+use crate::config::private_folder;
+use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::file_name::extension;
 use crate::session::Session;
 
 /// Prints the outcome; one that says it is an error ends the program with a failure.
@@ -22,12 +25,12 @@ pub(super) fn show(
 ) -> Result<(), Diagnostic> {
     if session.output.is_json() {
         session.output.json(&shown.json(as_json(tool, outcome)))?;
-        return if outcome.is_error { Err(already_told(Exit::Failed)) } else { Ok(()) };
+        return if outcome.is_error { Err(Diagnostic::already_told()) } else { Ok(()) };
     }
     let Rendered { text, attachments, whole } = once(outcome, session);
     let mut files = Files { folder: folder.map(Path::to_owned), session };
     for (at, attachment) in attachments.iter().enumerate() {
-        let name = format!("{}-{}.{}", tool.name, at + 1, extension(attachment));
+        let name = format!("{}-{}.{}", tool.name, at + 1, extension(&attachment.mime));
         files.write(&name, &attachment.bytes, &format!("attachment {}", at + 1))?;
     }
     if let Some(whole) = whole {
@@ -71,24 +74,22 @@ impl Files<'_> {
     /// Writes a file under a name that is free, and says where it is.
     fn write(&mut self, name: &str, bytes: &[u8], what: &str) -> Result<(), Diagnostic> {
         let folder = self.folder()?;
-        let cannot = |path: &Path, error: &std::io::Error| {
-            Diagnostic::failed(format!("cannot write {}", path.display())).because(error)
-        };
+        // For its owner alone: results of servers may be confidential.
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
         let (stem, extension) = name.rsplit_once('.').unwrap_or((name, "bin"));
         let mut path = folder.join(name);
         // Existing files are never overwritten.
         for copy in 2..=MAX_COPIES {
-            match private().open(&path) {
-                Ok(mut open) => {
-                    std::io::Write::write_all(&mut open, bytes)
-                        .map_err(|error| cannot(&path, &error))?;
+            match options.open(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    path = folder.join(format!("{stem}-{copy}.{extension}"));
+                }
+                open => {
+                    open.and_then(|mut open| open.write_all(bytes)).or_cannot("write", &path)?;
                     self.session.output.note(format!("{what}: {}", path.display()));
                     return Ok(());
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                    path = folder.join(format!("{stem}-{copy}.{extension}"));
-                }
-                Err(error) => return Err(cannot(&path, &error)),
             }
         }
         Err(Diagnostic::failed(format!("{} has too many results", folder.display())))
@@ -96,55 +97,18 @@ impl Files<'_> {
 
     fn folder(&mut self) -> Result<PathBuf, Diagnostic> {
         if let Some(folder) = &self.folder {
-            let mut builder = fs::DirBuilder::new();
-            builder.recursive(true);
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(folder).map_err(|error| {
-                Diagnostic::failed(format!("cannot create {}", folder.display())).because(&error)
-            })?;
+            private_folder(folder).or_cannot("create", folder)?;
             return Ok(folder.clone());
         }
         let made = tempfile::Builder::new().prefix("agent-call-").tempdir();
-        let made = made.map_err(|error| {
-            Diagnostic::failed("cannot create a temporary folder").because(&error)
-        })?;
         // It stays: its path was printed.
-        let path = made.keep();
+        let path = made.or_failed("cannot create a temporary folder")?.keep();
         self.folder = Some(path.clone());
         Ok(path)
     }
 }
 
-/// A new file for its owner alone: results of servers may be confidential.
-fn private() -> fs::OpenOptions {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
 const MAX_COPIES: u32 = 10_000;
-
-fn extension(attachment: &Attachment) -> &'static str {
-    let mime = attachment.mime.split(';').next().unwrap_or_default().trim();
-    match mime.to_ascii_lowercase().as_str() {
-        "image/png" => "png",
-        "image/jpeg" => "jpg",
-        "image/gif" => "gif",
-        "image/webp" => "webp",
-        "image/svg+xml" => "svg",
-        "audio/wav" | "audio/x-wav" => "wav",
-        "audio/mpeg" | "audio/mp3" => "mp3",
-        "audio/ogg" => "ogg",
-        "application/pdf" => "pdf",
-        "application/json" => "json",
-        "application/zip" => "zip",
-        "application/gzip" => "gz",
-        "text/plain" => "txt",
-        "text/html" => "html",
-        _ => "bin",
-    }
-}
 
 fn as_json(tool: &RegisteredTool, outcome: &ToolOutcome) -> Value {
     json!({

@@ -15,6 +15,7 @@ use super::super::test::named_files;
 use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::finding::{Finding, Findings};
+use crate::host::is_this_machine;
 use crate::mcp::advice::sign_in::{login, logout};
 use crate::mcp::advice::{advice, operand};
 use crate::mcp::{McpServers, Servers, is_alone};
@@ -184,7 +185,7 @@ fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
         add(Finding::advice("it uses the older SSE transport")
             .hint("ask its operator for Streamable HTTP, then remove `transport: sse`"));
     }
-    let plain = http.url.value().starts_with("http://") && !is_local(http.url.value());
+    let plain = http.url.value().starts_with("http://") && !is_this_machine(http.url.value());
     if plain && !http.headers.is_empty() {
         add(Finding::warning("its headers are sent unencrypted (http)").hint("use an https URL"));
     }
@@ -230,9 +231,4 @@ fn signed_in(
         add(Finding::advice("its authorization server rejected our client document")
             .hint(format!("try it again with {}", login(name))));
     }
-}
-
-fn is_local(url: &str) -> bool {
-    let host = url.trim_start_matches("http://");
-    ["localhost", "127.", "[::1]"].iter().any(|local| host.starts_with(local))
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use mcp_client::config::foreign::Kind;
 
-use super::Client;
 use crate::session::Session;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,38 +30,19 @@ impl System {
     }
 }
 
-pub(super) fn existing(session: &Session, only: Option<Client>) -> Vec<File> {
+pub(super) fn existing(session: &Session, only: Option<Kind>) -> Vec<File> {
     let variables = &session.environment.all;
     let home = session.environment.home.clone();
     let home = home.or_else(|| variables.get("USERPROFILE").map(PathBuf::from));
     let work = std::env::current_dir().unwrap_or_default();
     let mut files = possible(System::here(), home.as_deref(), variables, &work);
-    files.retain(|(client, file)| only.is_none_or(|only| only == *client) && file.path.is_file());
-    files.into_iter().map(|(_, file)| file).collect()
+    files.retain(|file| only.is_none_or(|only| only == file.kind) && file.path.is_file());
+    files
 }
 
-pub(super) fn kind_of(path: &Path, from: Option<Client>) -> Kind {
-    match from {
-        Some(client) => client.kind(),
-        None if path.extension().is_some_and(|ending| ending == "toml") => Kind::Codex,
-        None => Kind::Pasted,
-    }
-}
-
-impl Client {
-    fn kind(self) -> Kind {
-        match self {
-            Client::ClaudeDesktop => Kind::ClaudeDesktop,
-            Client::ClaudeCode => Kind::ClaudeCode,
-            Client::Cursor => Kind::Cursor,
-            Client::Vscode => Kind::VsCode,
-            Client::Codex => Kind::Codex,
-            Client::Hermes => Kind::Hermes,
-            Client::Goose => Kind::Goose,
-            Client::Zed => Kind::Zed,
-            Client::Windsurf => Kind::Windsurf,
-        }
-    }
+pub(super) fn kind_of(path: &Path, from: Option<Kind>) -> Kind {
+    let is_toml = path.extension().is_some_and(|ending| ending == "toml");
+    from.unwrap_or(if is_toml { Kind::Codex } else { Kind::Pasted })
 }
 
 /// Every place where a file may be: those of the person, then those of the project.
@@ -71,7 +51,7 @@ fn possible(
     home: Option<&Path>,
     variables: &BTreeMap<String, String>,
     work: &Path,
-) -> Vec<(Client, File)> {
+) -> Vec<File> {
     let variable = |name: &str| variables.get(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let xdg = || variable("XDG_CONFIG_HOME").or_else(|| home.map(|home| home.join(".config")));
     let settings = match system {
@@ -91,29 +71,29 @@ fn possible(
         }
         _ => (&["goose", "config.yaml"], &["zed", "settings.json"]),
     };
-    let places: [(Client, Option<&Path>, &[&str]); 14] = [
-        (Client::ClaudeDesktop, settings.as_deref(), &["Claude", "claude_desktop_config.json"]),
-        (Client::ClaudeCode, home, &[".claude.json"]),
-        (Client::Cursor, home, &[".cursor", "mcp.json"]),
-        (Client::Vscode, settings.as_deref(), &["Code", "User", "mcp.json"]),
-        (Client::Vscode, settings.as_deref(), &["Code", "User", "settings.json"]),
-        (Client::Codex, codex.as_deref(), &["config.toml"]),
-        (Client::Hermes, hermes.as_deref(), &["config.yaml"]),
-        (Client::Goose, dotted.as_deref(), goose),
-        (Client::Zed, dotted.as_deref(), zed),
-        (Client::Windsurf, home, &[".codeium", "windsurf", "mcp_config.json"]),
-        (Client::ClaudeCode, Some(work), &[".mcp.json"]),
-        (Client::Cursor, Some(work), &[".cursor", "mcp.json"]),
-        (Client::Vscode, Some(work), &[".vscode", "mcp.json"]),
-        (Client::Zed, Some(work), &[".zed", "settings.json"]),
+    let places: [(Kind, Option<&Path>, &[&str]); 14] = [
+        (Kind::ClaudeDesktop, settings.as_deref(), &["Claude", "claude_desktop_config.json"]),
+        (Kind::ClaudeCode, home, &[".claude.json"]),
+        (Kind::Cursor, home, &[".cursor", "mcp.json"]),
+        (Kind::VsCode, settings.as_deref(), &["Code", "User", "mcp.json"]),
+        (Kind::VsCode, settings.as_deref(), &["Code", "User", "settings.json"]),
+        (Kind::Codex, codex.as_deref(), &["config.toml"]),
+        (Kind::Hermes, hermes.as_deref(), &["config.yaml"]),
+        (Kind::Goose, dotted.as_deref(), goose),
+        (Kind::Zed, dotted.as_deref(), zed),
+        (Kind::Windsurf, home, &[".codeium", "windsurf", "mcp_config.json"]),
+        (Kind::ClaudeCode, Some(work), &[".mcp.json"]),
+        (Kind::Cursor, Some(work), &[".cursor", "mcp.json"]),
+        (Kind::VsCode, Some(work), &[".vscode", "mcp.json"]),
+        (Kind::Zed, Some(work), &[".zed", "settings.json"]),
     ];
-    let mut files: Vec<(Client, File)> = Vec::new();
-    for (client, base, parts) in places {
+    let mut files: Vec<File> = Vec::new();
+    for (kind, base, parts) in places {
         let Some(base) = base else { continue };
         let path = base.join(parts.iter().collect::<PathBuf>());
         // At home the project's files may be the person's.
-        if !files.iter().any(|(_, file)| file.path == path) {
-            files.push((client, File { path, kind: client.kind() }));
+        if !files.iter().any(|file| file.path == path) {
+            files.push(File { path, kind });
         }
     }
     files

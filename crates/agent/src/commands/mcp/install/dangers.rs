@@ -1,12 +1,11 @@
 //! What a link may not hold, because it reaches for files of the person, and what a person should
 //! be warned of.
 
-use std::net::IpAddr;
-
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, StdioEndpoint, Verify};
 use serde_json::{Map, Value as Json};
 
 use crate::diagnostic::Diagnostic;
+use crate::host::{host, is_this_machine};
 use crate::mcp::project::file_keys;
 
 /// Variables that change which programs run, what they load, or whom they trust.
@@ -116,16 +115,14 @@ pub(super) fn refuse_files(entry: &Map<String, Json>) -> Result<(), Diagnostic> 
         return Ok(());
     }
     let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
-    let message = format!("the install link was rejected: {} refers to a file on this machine", {
-        keys.join(", ")
-    });
-    let mut diagnostic = Diagnostic::configuration(message);
-    let why = "a link must not choose which of your files are read or where they are sent";
-    diagnostic.causes.push(why.to_owned());
-    Err(diagnostic.hint(
-        "if you trust the server, add it by hand: write its entry under `mcp_servers:` in \
-         config.yaml",
-    ))
+    let keys = keys.join(", ");
+    let message = format!("the install link was rejected: {keys} refers to a file on this machine");
+    Err(Diagnostic::configuration(message)
+        .cause("a link must not choose which of your files are read or where they are sent")
+        .hint(
+            "if you trust the server, add it by hand: write its entry under `mcp_servers:` in \
+             config.yaml",
+        ))
 }
 
 /// What a person should think about before saying yes, each in a line.
@@ -219,7 +216,7 @@ fn remote(http: &HttpEndpoint) -> Vec<String> {
         );
     }
     let is_plain = url.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("http://"));
-    if is_plain && !is_this_machine(host(url)) {
+    if is_plain && !is_this_machine(url) {
         cautions.push("its connection is not encrypted (http)".to_owned());
     }
     if let Auth::OAuth(options) = &http.auth
@@ -229,22 +226,6 @@ fn remote(http: &HttpEndpoint) -> Vec<String> {
         cautions.push(format!("your credentials are sent to {place}"));
     }
     cautions
-}
-
-/// The host and port of an address, without user information.
-pub(super) fn host(address: &str) -> &str {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
-    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
-}
-
-fn is_this_machine(authority: &str) -> bool {
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    host.eq_ignore_ascii_case("localhost")
-        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

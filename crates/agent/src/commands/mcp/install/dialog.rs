@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use mcp_client::config::{Endpoint, Scope, StdioEndpoint, Text};
 use serde_json::{Value as Json, json};
+use settings::Origin;
 use task_loop::untrusted::{excerpt, without_blanks};
 
 use super::super::candidate::Candidate;
-use super::dangers::{self, host};
+use super::dangers;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
+use crate::host::host;
 use crate::output::WARNING;
 use crate::prompt::Prompt;
 use crate::session::Session;
@@ -17,31 +19,74 @@ use crate::session::Session;
 const MAX_TEXT_ROWS: usize = 4;
 const MAX_COMMAND_ROWS: usize = 10;
 
-pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
-    let end = match &candidate.configured.entry.endpoint {
-        Endpoint::Stdio(_) => "\nInstall it only if you trust the source of the link.",
-        Endpoint::Http(_) => "",
-    };
-    format!("This link installs an MCP server.\n\n{}{end}", entry(candidate, scope))
+/// The words of a dialog about a server that somebody else described.
+pub(crate) struct Offer<'a> {
+    pub(crate) heading: &'a str,
+    /// What follows the description of a local server.
+    pub(crate) advice: &'a str,
+    pub(crate) question: &'a str,
+    pub(crate) declined: &'a str,
+}
+
+impl Offer<'_> {
+    /// Shows the server and asks. `--yes` is the confirmation of who cannot or need not be asked.
+    pub(crate) fn is_accepted(
+        &self,
+        server: &Candidate,
+        scope: &Scope,
+        yes: bool,
+        session: &Session,
+    ) -> Result<bool, Diagnostic> {
+        let advice = if server.runs() { self.advice } else { "" };
+        let dialog = format!("{}\n\n{}{advice}", self.heading, entry(server, scope));
+        if let Some(prompt) = Prompt::find(&session.output).filter(|_| !yes) {
+            // Part of the question: who asks for quiet still has to see what is asked.
+            let is_yes = prompt.confirm(&format!("{dialog}\n{}", self.question))?;
+            if !is_yes {
+                session.output.note(self.declined);
+            }
+            return Ok(is_yes);
+        }
+        if !session.output.is_json() {
+            session.output.note(dialog);
+        }
+        if yes {
+            return Ok(true);
+        }
+        let message = "the installation needs confirmation, but no terminal is attached; nothing \
+                       was installed";
+        Err(Diagnostic::failed(message).hint("review the configuration, then confirm with `--yes`"))
+    }
+}
+
+/// Checks an entry that somebody else wrote. Nothing in an error can drive the terminal.
+pub(crate) fn checked(
+    name: &str,
+    entry: Json,
+    notes: Vec<String>,
+    scope: &Scope,
+    file: &ServersFile,
+) -> Result<Candidate, Diagnostic> {
+    let mut candidate =
+        Candidate::check(name, entry, notes, scope).map_err(|diagnostic| Diagnostic {
+            message: diagnostic.message.map(|message| line(&message)),
+            causes: diagnostic.causes.iter().map(|cause| line(cause)).collect(),
+            ..diagnostic
+        })?;
+    candidate.note_twins(file.names());
+    Ok(candidate)
 }
 
 /// The name, the whole entry, what is odd about it, and what it starts or connects to.
-pub(in crate::commands::mcp) fn entry(candidate: &Candidate, scope: &Scope) -> String {
+pub(crate) fn entry(candidate: &Candidate, scope: &Scope) -> String {
     let entry = serde_json::to_string_pretty(&candidate.entry).unwrap_or_default();
     let entry = without_blanks(&plain(&entry)).replace('\n', "\n    ");
     let mut text = format!("  name: {}\n  config:\n    {entry}\n\n", candidate.name);
     for note in &candidate.notes {
         text.push_str(&format!("{WARNING}note:{WARNING:#} {}\n", short(&line(note))));
     }
-    for caution in dangers::cautions(&candidate.configured.entry.endpoint) {
+    for caution in cautions(candidate, scope) {
         text.push_str(&format!("{WARNING}Caution:{WARNING:#} {}\n", short(&line(&caution))));
-    }
-    let variables = variables(&candidate.entry, scope);
-    if !variables.is_empty() {
-        text.push_str(&format!(
-            "{WARNING}Caution:{WARNING:#} it receives the values of your variables: {}\n",
-            short(&variables.iter().map(|name| line(name)).collect::<Vec<_>>().join(", "))
-        ));
     }
     // Last and bounded, so that it is above the question however long the entry is, which is shown
     // in full further up.
@@ -62,22 +107,10 @@ pub(in crate::commands::mcp) fn entry(candidate: &Candidate, scope: &Scope) -> S
 }
 
 /// The same for a program that shows it.
-pub(in crate::commands::mcp) fn preview(
-    candidates: &[Candidate],
-    scope: &Scope,
-    file: &ServersFile,
-) -> Json {
+pub(crate) fn preview(candidates: &[Candidate], scope: &Scope, file: &ServersFile) -> Json {
     let servers = candidates.iter().map(|candidate| {
-        let endpoint = &candidate.configured.entry.endpoint;
-        let mut cautions = dangers::cautions(endpoint);
-        let variables = variables(&candidate.entry, scope);
-        if !variables.is_empty() {
-            let names: Vec<&str> = variables.iter().map(String::as_str).collect();
-            cautions
-                .push(format!("it receives the values of your variables: {}", names.join(", ")));
-        }
         let entry = serde_json::to_string_pretty(&candidate.entry).unwrap_or_default();
-        let (command, host) = match endpoint {
+        let (command, host) = match &candidate.configured.entry.endpoint {
             Endpoint::Stdio(stdio) => (Some(command_line(stdio)), None),
             Endpoint::Http(http) => (None, Some(line(host(http.url.shown())))),
         };
@@ -87,54 +120,29 @@ pub(in crate::commands::mcp) fn preview(
             "command": command,
             "host": host,
             "notes": candidate.notes.iter().map(|note| line(note)).collect::<Vec<_>>(),
-            "cautions": cautions.iter().map(|caution| line(caution)).collect::<Vec<_>>(),
+            "cautions": cautions(candidate, scope).iter().map(|it| line(it)).collect::<Vec<_>>(),
             "is_taken": file.entry(&candidate.name).is_some(),
         })
     });
     json!({ "servers": servers.collect::<Vec<_>>() })
 }
 
-/// Shows the dialog and asks. `--yes` is the confirmation of who cannot or need not be asked.
-pub(in crate::commands::mcp) fn confirmed(
-    session: &Session,
-    dialog: String,
-    question: &str,
-    yes: bool,
-) -> Result<bool, Diagnostic> {
-    if let Some(prompt) = Prompt::find(&session.output).filter(|_| !yes) {
-        // Part of the question: who asks for quiet still has to see what is asked.
-        return prompt.confirm(&format!("{dialog}\n{question}"));
+/// What is odd about the entry, and the variables of this person that it gets.
+fn cautions(candidate: &Candidate, scope: &Scope) -> Vec<String> {
+    let mut cautions = dangers::cautions(&candidate.configured.entry.endpoint);
+    let names = Vec::from_iter(variables(&candidate.entry, scope)).join(", ");
+    if !names.is_empty() {
+        cautions.push(format!("it receives the values of your variables: {names}"));
     }
-    if !session.output.is_json() {
-        session.output.note(dialog);
-    }
-    if yes {
-        return Ok(true);
-    }
-    Err(Diagnostic::failed(
-        "the installation needs confirmation, but no terminal is attached; nothing was installed",
-    )
-    .hint("review the configuration, then confirm with `--yes`"))
+    cautions
 }
 
-/// An error about an entry, with nothing in it that could drive the terminal.
-pub(in crate::commands::mcp) fn harmless(mut diagnostic: Diagnostic) -> Diagnostic {
-    diagnostic.message = diagnostic.message.map(|message| line(&message));
-    diagnostic.causes = diagnostic.causes.iter().map(|cause| line(cause)).collect();
-    diagnostic
-}
-
-/// The variables of this person that the entry refers to and that are set.
 fn variables(value: &Json, scope: &Scope) -> BTreeSet<String> {
     match value {
         Json::String(text) => {
-            let names = text.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
-            let names = names.map(|(name, _)| name.split(":-").next().unwrap_or_default().trim());
-            let names = names.map(|name| name.strip_prefix("env:").map_or(name, str::trim));
-            let is_set = |name: &&str| {
-                scope.secrets.contains_key(*name) || scope.process.contains_key(*name)
-            };
-            names.filter(is_set).map(str::to_owned).collect()
+            let is_set = |origin| matches!(origin, Origin::Secrets | Origin::Process);
+            let references = scope.resolve(text).1.into_iter();
+            references.filter(|found| is_set(found.origin)).map(|found| found.name).collect()
         }
         Json::Array(items) => items.iter().flat_map(|item| variables(item, scope)).collect(),
         Json::Object(entries) => {
@@ -145,7 +153,7 @@ fn variables(value: &Json, scope: &Scope) -> BTreeSet<String> {
 }
 
 /// The beginning and the end of a text on one line.
-pub(in crate::commands::mcp) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     excerpt(text, MAX_TEXT_ROWS).text
 }
 

@@ -6,9 +6,9 @@ use task_loop::untrusted::printable;
 use wire::download::is_name;
 use wire::media::{Artifact, MediaRun};
 
-use super::extension;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
+use crate::file_name::extension;
 use crate::member::Member;
 
 const MAX_FILES: usize = 256;

@@ -1,6 +1,6 @@
 //! Tests of `kind`.
 
-use super::*;
+use crate::file_name::extension;
 
 #[test]
 fn an_ending_is_one_of_the_table() {

@@ -6,7 +6,7 @@ fn paths(system: System, variables: &[(&str, &str)]) -> String {
     let variables =
         variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     let files = possible(system, Some(Path::new("/h")), &variables, Path::new("/w"));
-    let paths = files.iter().map(|(_, file)| file.path.display().to_string());
+    let paths = files.iter().map(|file| file.path.display().to_string());
     paths.collect::<Vec<_>>().join("\n")
 }
 
@@ -68,6 +68,6 @@ fn each_system_has_its_places() {
 fn at_home_no_file_stands_twice() {
     let home = Path::new("/h");
     let files = possible(System::Linux, Some(home), &BTreeMap::new(), home);
-    let cursor = files.iter().filter(|(client, _)| *client == Client::Cursor).count();
+    let cursor = files.iter().filter(|file| file.kind == Kind::Cursor).count();
     assert_eq!(cursor, 1);
 }
