@@ -6,6 +6,7 @@ pub(crate) mod browser;
 pub(crate) mod client_document;
 pub(crate) mod project;
 pub(crate) mod reporter;
+pub(crate) mod task_file;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use mcp_client::config::{
     ServerEntry, parse_document,
 };
 use mcp_client::host::{
-    Approver, ClientIdentity, DeclineRequests, DenyCalls, Host, IgnoreEvents, Observer,
+    Approver, ClientIdentity, DeclineRequests, DenyCalls, Host, IgnoreEvents, Observer, TaskStore,
 };
 use mcp_client::oauth::{Account, SignInStatus};
 use mcp_client::redact::Redactor;
@@ -32,6 +33,7 @@ use self::advice::operand;
 use self::browser::TerminalSignIn;
 use self::project::ApprovalState;
 use self::reporter::{MessageSink, Reporter};
+use self::task_file::TaskFile;
 use crate::config::secrets::SecretPlace;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::keychain::{Keychain, UnlockDialog};
@@ -261,6 +263,7 @@ pub(crate) struct McpServers {
     pub(crate) shown: Sanitizer,
     pub(crate) reporter: Arc<Reporter>,
     pub(crate) host: Host,
+    pub(crate) tasks: Arc<TaskFile>,
 }
 
 impl McpServers {
@@ -273,7 +276,9 @@ impl McpServers {
         let observer: Arc<dyn Observer> = Arc::clone(&reporter) as Arc<dyn Observer>;
         let mut host = host(session, redactor, Arc::new(DenyCalls), observer)?;
         host.client_document = client_document::configured(&servers.parsed).map(str::to_owned);
-        Ok(Self { servers, shown, reporter, host })
+        let tasks = Arc::new(TaskFile::of(session, Arc::clone(&host.observer))?);
+        host.tasks = Some(Arc::clone(&tasks) as Arc<dyn TaskStore>);
+        Ok(Self { servers, shown, reporter, host, tasks })
     }
 
     /// Takes a configuration that was read again. What was secret before stays so.
@@ -473,6 +478,7 @@ pub(crate) fn host(
         approver,
         browser: None,
         observer,
+        tasks: None,
     })
 }
 

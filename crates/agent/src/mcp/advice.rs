@@ -103,6 +103,9 @@ pub(crate) fn advice_with(
         Error::OutcomeUnknown { .. } => {
             vec!["check whether the call took effect before you repeat it".to_owned()]
         }
+        Error::TaskLost { id, .. } => {
+            vec![format!("get its result later with `agent mcp tasks result {}`", operand(id))]
+        }
         _ => Vec::new(),
     }
 }

@@ -13,7 +13,7 @@ use crate::mcp::already_told;
 use crate::session::Session;
 
 /// Prints the outcome; one that says it is an error ends the program with a failure.
-pub(super) fn show(
+pub(in crate::commands::mcp) fn show(
     tool: &RegisteredTool,
     outcome: &ToolOutcome,
     folder: Option<&Path>,
