@@ -68,6 +68,11 @@ impl Home {
         self.root.join("project-approvals.json")
     }
 
+    /// The tasks that servers run.
+    pub(crate) fn mcp_tasks(&self) -> PathBuf {
+        self.root.join("mcp-tasks.json")
+    }
+
     /// Where the running dashboard gives links to later commands.
     pub(crate) fn dashboard_socket(&self) -> PathBuf {
         self.root.join("dashboard.sock")

@@ -6,6 +6,7 @@ pub(crate) mod browser;
 pub(crate) mod client_document;
 pub(crate) mod project;
 pub(crate) mod reporter;
+pub(crate) mod task_file;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use mcp_client::config::{
     Auth, Configured, Endpoint, Flow, HttpTransport, OauthOptions, Parsed, Problem, Scope,
     ServerEntry, parse_document,
 };
-use mcp_client::host::{Host, IgnoreEvents, Observer};
+use mcp_client::host::{Host, IgnoreEvents, Observer, TaskStore};
 use mcp_client::oauth::{Account, SignInStatus};
 use mcp_client::redact::Redactor;
 use mcp_client::supervisor::{ServerState, ServerStatus};
@@ -30,6 +31,7 @@ use self::advice::operand;
 use self::browser::TerminalSignIn;
 use self::project::ApprovalState;
 use self::reporter::{MessageSink, Reporter};
+use self::task_file::TaskFile;
 use crate::config::secrets::SecretPlace;
 pub(crate) use crate::config::secrets::scope;
 use crate::diagnostic::{Diagnostic, Exit};
@@ -249,6 +251,7 @@ pub(crate) struct McpServers {
     pub(crate) shown: Sanitizer,
     pub(crate) reporter: Arc<Reporter>,
     pub(crate) host: Host,
+    pub(crate) tasks: Arc<TaskFile>,
 }
 
 impl McpServers {
@@ -261,7 +264,9 @@ impl McpServers {
         let observer: Arc<dyn Observer> = Arc::clone(&reporter) as Arc<dyn Observer>;
         let mut host = host(session, redactor, observer)?;
         host.client_document = client_document::configured(&servers.parsed).map(str::to_owned);
-        Ok(Self { servers, shown, reporter, host })
+        let tasks = Arc::new(TaskFile::of(session, Arc::clone(&host.observer))?);
+        host.tasks = Some(Arc::clone(&tasks) as Arc<dyn TaskStore>);
+        Ok(Self { servers, shown, reporter, host, tasks })
     }
 
     /// Takes a configuration that was read again. What was secret before stays so.

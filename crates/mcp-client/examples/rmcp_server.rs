@@ -9,8 +9,10 @@
 //! progress every 50 ms, `blob(bytes)` for results of any size, `region(region, query)` whose first
 //! argument travels in the header `Mcp-Param-Region` too, `ask` which asks for a name (by a result
 //! `input_required` in the stateless era, by `elicitation/create` before it), `twice` which asks in
-//! two rounds (stateless only), `grow` which adds `grown` and says that the list changed. One
-//! resource, `peer://note`, and one prompt, `greeting(name)`.
+//! two rounds (stateless only), `grow` which adds `grown` and says that the list changed, `later(ms)`
+//! and `later_ask` which run as tasks (stateless only; the second one asks for a name), `touch` which
+//! changes the resource. One resource, `peer://note`, with subscriptions in the stateless era, and one
+//! prompt, `greeting(name)`.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -23,15 +25,17 @@ use std::time::Duration;
 use axum::Router;
 use axum::serve::ListenerExt;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
-    ElicitRequestParams, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
-    Implementation, InputRequest, InputRequests, InputRequiredResult, JsonObject,
-    ListPromptsResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, Prompt, PromptArgument, PromptMessage, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-    ResourceContents, Role, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, object,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
+    CreateTaskResult, ElicitRequest, ElicitRequestParams, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, GetTaskParams, GetTaskResult, Implementation, InputRequest,
+    InputRequests, InputRequiredResult, JsonObject, ListPromptsResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, Prompt, PromptArgument,
+    PromptMessage, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, Role, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, Tool, UpdateTaskParams, object,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
+use rmcp::task_manager::{TaskExit, TaskManager, TaskOptions};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ServerHandler, ServiceExt};
@@ -88,11 +92,14 @@ async fn serve_http(port: u16, flags: &[&str]) -> Result<(), Box<dyn Error>> {
 struct Peer {
     /// Whether `grow` was called; watched by the subscriptions.
     grown: Arc<watch::Sender<bool>>,
+    /// How often `touch` was called; watched likewise.
+    touched: Arc<watch::Sender<u32>>,
+    tasks: TaskManager,
 }
 
 impl Peer {
     fn new() -> Self {
-        Peer { grown: Arc::new(watch::Sender::new(false)) }
+        Peer { grown: Arc::default(), touched: Arc::default(), tasks: TaskManager::new() }
     }
 
     fn tools(&self) -> Vec<Tool> {
@@ -112,11 +119,36 @@ impl Peer {
             tool("ask", "Asks for a name, then greets.", &json!({})),
             tool("twice", "Asks in two rounds.", &json!({})),
             tool("grow", "Adds the tool `grown`.", &json!({})),
+            tool("later", "Sleeps as a task.", &json!({"ms": number})),
+            tool("later_ask", "Asks for a name as a task, then greets.", &json!({})),
+            tool("touch", "Changes the note.", &json!({})),
         ];
         if *self.grown.borrow() {
             tools.push(tool("grown", "Was not there at first.", &json!({})));
         }
         tools
+    }
+
+    /// Sleeps, or asks for a name, in the background.
+    fn later(&self, ms: Option<u64>) -> CallToolResponse {
+        let options = TaskOptions::new().with_poll_interval_ms(100);
+        let task = self.tasks.spawn(options, move |task| {
+            Box::pin(async move {
+                task.set_status_message("half way");
+                let Some(ms) = ms else {
+                    let form = ElicitRequest::new(name_form("What is your name?")?);
+                    let request = InputRequest::Elicitation(form);
+                    return Ok(greet(&task.request_input("name", request).await?));
+                };
+                tokio::select! {
+                    () = task.cancelled() => Err(TaskExit::Cancelled),
+                    () = tokio::time::sleep(Duration::from_millis(ms)) => {
+                        Ok(text(format!("slept {ms} ms")))
+                    }
+                }
+            })
+        });
+        CallToolResponse::Task(CreateTaskResult::new(task))
     }
 
     async fn grow(&self, context: &RequestContext<RoleServer>) -> CallToolResult {
@@ -143,7 +175,9 @@ impl ServerHandler for Peer {
             .enable_tools()
             .enable_tool_list_changed()
             .enable_resources()
+            .enable_resources_subscribe()
             .enable_prompts()
+            .enable_tasks()
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("rmcp-peer", "1.0"))
@@ -191,6 +225,12 @@ impl ServerHandler for Peer {
             "ask" => ask_by_request(&context).await?,
             "twice" => return ask_twice(&request),
             "grow" => self.grow(&context).await,
+            "later" => return Ok(self.later(Some(integer(&arguments, "ms")?))),
+            "later_ask" => return Ok(self.later(None)),
+            "touch" => {
+                self.touched.send_modify(|times| *times += 1);
+                text("touched")
+            }
             "grown" if *self.grown.borrow() => text("grown"),
             unknown => return Err(invalid(format!("there is no tool `{unknown}`"))),
         };
@@ -212,7 +252,11 @@ impl ServerHandler for Peer {
     ) -> Result<ReadResourceResponse, ErrorData> {
         match request.uri.as_str() {
             "peer://note" => {
-                let contents = ResourceContents::text("a note", "peer://note");
+                let note = match *self.touched.borrow() {
+                    0 => "a note".to_owned(),
+                    times => format!("a note, touched {times} times"),
+                };
+                let contents = ResourceContents::text(note, "peer://note");
                 Ok(ReadResourceResult::new(vec![contents]).into())
             }
             unknown => Err(ErrorData::resource_not_found(format!("no `{unknown}`"), None)),
@@ -239,6 +283,30 @@ impl ServerHandler for Peer {
         Ok(GetPromptResult::new(vec![message]).into())
     }
 
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        Ok(GetTaskResult::new(self.tasks.get_task(&request.task_id)?))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.cancel_task(&request.task_id)
+    }
+
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,
@@ -247,14 +315,14 @@ impl ServerHandler for Peer {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut grown = self.grown.subscribe();
+        let (mut grown, mut touched) = (self.grown.subscribe(), self.touched.subscribe());
         loop {
+            // A change that this client did not subscribe to is not sent.
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                changed = grown.changed() => {
-                    if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
-                        return Ok(());
-                    }
+                Ok(()) = grown.changed() => drop(context.sink().notify_tool_list_changed().await),
+                Ok(()) = touched.changed() => {
+                    drop(context.sink().notify_resource_updated("peer://note").await);
                 }
             }
         }

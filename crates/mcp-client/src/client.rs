@@ -2,6 +2,7 @@
 //! by difference.
 
 mod library;
+mod task;
 mod utility;
 
 use std::collections::BTreeMap;
@@ -15,13 +16,16 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+pub use self::library::Completed;
 use crate::config::ServerEntry;
 use crate::content::ToolOutcome;
 use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::host::{ApprovalDecision, Host};
 use crate::registry::{Registry, ServerTools, ToolAction};
-use crate::session::{CallOptions, ReconnectState, Session, SessionConnector, StepObserver};
+use crate::session::{
+    CallOptions, CallReply, ReconnectState, Session, SessionConnector, StepObserver,
+};
 use crate::supervisor::{
     CallEffect, PublishTools, ServerHandle, ServerState, ServerStatus, Supervisor,
 };
@@ -228,7 +232,12 @@ impl Client {
                 let call = |session: Session| async move {
                     session.call_tool(tool, arguments, options).await
                 };
-                handle.run(name, effect, call).await
+                match handle.run(name, effect, call).await? {
+                    CallReply::Done(outcome) => Ok(outcome),
+                    CallReply::Task(task) => {
+                        return self.own_task(&handle, name, task, options).await;
+                    }
+                }
             }
             utility => utility::run(&handle, name, utility, &arguments, &options).await,
         };

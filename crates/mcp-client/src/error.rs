@@ -137,6 +137,10 @@ pub enum Error {
     NotApproved { tool: String },
     #[error("`{tool}` may or may not have run: {cause}")]
     OutcomeUnknown { tool: String, cause: Box<Error> },
+    #[error("the server cancelled the task{}", because(message.as_deref()))]
+    TaskCancelled { message: Option<String> },
+    #[error("lost contact with the task `{id}`, which may still run: {cause}")]
+    TaskLost { id: String, cause: Box<Error> },
 }
 
 /// What a caller can do about an [`Error`].
@@ -178,7 +182,7 @@ impl Error {
                 }
                 _ => ErrorKind::Transient,
             },
-            Self::OutcomeUnknown { cause, .. } => cause.kind(),
+            Self::OutcomeUnknown { cause, .. } | Self::TaskLost { cause, .. } => cause.kind(),
             Self::Exited { .. }
             | Self::OutputClosed { .. }
             | Self::InputStuck { .. }
@@ -202,6 +206,7 @@ impl Error {
             | Self::TooManyRounds { .. }
             | Self::UnknownTool { .. }
             | Self::BadArguments { .. }
+            | Self::TaskCancelled { .. }
             | Self::NotApproved { .. } => ErrorKind::Call,
         }
     }
@@ -332,5 +337,9 @@ fn missing_scope(challenge: Option<&str>) -> String {
 }
 
 fn quoted_body(body: &str) -> String {
-    if body.is_empty() { String::new() } else { format!(": {body}") }
+    because((!body.is_empty()).then_some(body))
+}
+
+fn because(message: Option<&str>) -> String {
+    message.map(|message| format!(": {message}")).unwrap_or_default()
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::config::{ApprovalMode, ServerEntry};
@@ -44,6 +45,8 @@ pub struct Host {
     /// Opens sign-in pages; without it a server that needs a sign-in stays unavailable.
     pub browser: Option<Arc<dyn Browser>>,
     pub observer: Arc<dyn Observer>,
+    /// Remembers running tasks; without it a task is lost with this process.
+    pub tasks: Option<Arc<dyn TaskStore>>,
 }
 
 impl Host {
@@ -66,8 +69,26 @@ impl Host {
             approver: Arc::new(DenyCalls),
             browser: None,
             observer: Arc::new(IgnoreEvents),
+            tasks: None,
         }
     }
+}
+
+/// A task that a server runs.
+#[expect(missing_docs, reason = "the names of the other fields say it")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerTask {
+    pub server: String,
+    /// The registered name of its tool.
+    pub tool: String,
+    pub id: String,
+}
+
+/// Remembers the tasks that servers run, so that a later process can get their results.
+#[expect(missing_docs, reason = "the names of the methods say it")]
+pub trait TaskStore: fmt::Debug + Send + Sync {
+    fn started(&self, task: &ServerTask);
+    fn ended(&self, task: &ServerTask);
 }
 
 /// Stores secrets by the path of the file that would hold them otherwise.

@@ -95,8 +95,8 @@ impl RpcError {
         words.map(str::to_owned).collect()
     }
 
-    fn lenient(error: &RawValue) -> Self {
-        let value: Value = serde_json::from_str(error.get()).unwrap_or(Value::Null);
+    pub(crate) fn lenient(error: &str) -> Self {
+        let value: Value = serde_json::from_str(error).unwrap_or(Value::Null);
         let (code, message, data) = match &value {
             Value::Object(fields) => {
                 let code = fields.get("code");

@@ -15,6 +15,9 @@ pub const LEGACY_VERSIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26",
 /// The version without sessions.
 pub const STATELESS_VERSION: &str = "2026-07-28";
 
+/// The extension by which a stateless server may run a call as a task.
+pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
     /// A handshake, then a session.
@@ -32,12 +35,17 @@ impl fmt::Display for Era {
     }
 }
 
-/// The client capabilities for this server: those of the host, and roots where the entry allows
-/// them.
-pub(crate) fn client_capabilities(entry: &ServerEntry, host: &Host) -> Value {
+/// The client capabilities for this server: those of the host, roots where the entry allows them,
+/// and tasks. A legacy server runs a call as a task only if the call asks for it.
+pub(crate) fn client_capabilities(entry: &ServerEntry, host: &Host, era: Era) -> Value {
     let mut capabilities = host.requests.capabilities(entry);
-    if entry.roots && host.workspace.is_some() && capabilities.is_object() {
-        capabilities["roots"] = json!({});
+    if let Some(capabilities) = capabilities.as_object_mut() {
+        if entry.roots && host.workspace.is_some() {
+            capabilities.insert("roots".to_owned(), json!({}));
+        }
+        if era == Era::Stateless {
+            capabilities.insert("extensions".to_owned(), json!({ TASKS_EXTENSION: {} }));
+        }
     }
     capabilities
 }
@@ -64,7 +72,7 @@ pub(crate) fn initialize_params(entry: &ServerEntry, host: &Host) -> Params {
     let identity = &host.identity;
     Params::default()
         .with("protocolVersion", LEGACY_VERSIONS[0])
-        .with("capabilities", &client_capabilities(entry, host))
+        .with("capabilities", &client_capabilities(entry, host, Era::Legacy))
         .with("clientInfo", &json!({ "name": identity.name, "version": identity.version }))
 }
 

@@ -25,10 +25,21 @@ pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
 #[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// In a unit of the server's choice.
-    pub done: f64,
+    /// In a unit of the server's choice; tasks have none.
+    pub done: Option<f64>,
     pub total: Option<f64>,
     pub message: Option<String>,
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let far = self.done.map(|done| match self.total {
+            Some(total) => format!("{done}/{total}"),
+            None => done.to_string(),
+        });
+        let parts = [far.as_deref(), self.message.as_deref()].into_iter().flatten();
+        f.write_str(&parts.collect::<Vec<_>>().join(" "))
+    }
 }
 
 #[derive(Debug)]
@@ -83,6 +94,12 @@ pub(crate) struct Router {
     change: Notify,
     started: Instant,
     answering: AtomicUsize,
+    /// A task of the server changed: look at it now.
+    pub(crate) task_changed: Notify,
+    /// Resources that a caller watches, and whether they changed since it asked.
+    watched: Mutex<BTreeMap<String, bool>>,
+    /// Another set of resources is watched.
+    pub(crate) rewatched: Notify,
 }
 
 struct PendingRequest {
@@ -116,6 +133,7 @@ impl Drop for ServerRequestGuard {
     }
 }
 
+#[derive(Debug)]
 pub(crate) struct ResponseWaiter {
     pub(crate) answer: oneshot::Receiver<Result<RawJson, Error>>,
     pub(crate) activity: Arc<LastActivity>,
@@ -140,6 +158,9 @@ impl Router {
             change: Notify::new(),
             started: Instant::now(),
             answering: AtomicUsize::new(0),
+            task_changed: Notify::new(),
+            watched: Mutex::default(),
+            rewatched: Notify::new(),
         };
         (Arc::new(router), received)
     }
@@ -212,6 +233,8 @@ impl Router {
     fn notified(&self, method: String, params: Option<RawJson>) {
         let bit = match method.as_str() {
             "notifications/progress" => return self.progressed(params.as_ref()),
+            "notifications/tasks/status" => return self.task_changed.notify_one(),
+            "notifications/resources/updated" => return self.resource_updated(params.as_ref()),
             "notifications/tools/list_changed" => ListChanges::TOOLS,
             "notifications/prompts/list_changed" => ListChanges::PROMPTS,
             "notifications/resources/list_changed" => ListChanges::RESOURCES,
@@ -237,7 +260,7 @@ impl Router {
         };
         if let Some(sink) = sink {
             sink(Progress {
-                done: params.get("progress").and_then(Value::as_f64).unwrap_or(0.0),
+                done: Some(params.get("progress").and_then(Value::as_f64).unwrap_or(0.0)),
                 total: params.get("total").and_then(Value::as_f64),
                 message: params
                     .get("message")
@@ -245,6 +268,21 @@ impl Router {
                     .map(crate::message::truncated_peer_text),
             });
         }
+    }
+
+    /// Marks a resource as changed. The server may name a part of the watched one.
+    fn resource_updated(&self, params: Option<&RawJson>) {
+        let Some(params) = params.map(RawJson::value) else { return };
+        let Some(uri) = params["uri"].as_str() else { return };
+        for (watched, changed) in self.watched().iter_mut() {
+            let rest = uri.strip_prefix(watched.as_str());
+            *changed |= rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        }
+    }
+
+    /// The watched resources, each with whether it changed.
+    pub(crate) fn watched(&self) -> MutexGuard<'_, BTreeMap<String, bool>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, event: ServerMessage) {

@@ -11,6 +11,7 @@ mod listing;
 mod response_cache;
 mod server_requests;
 mod subscription;
+mod task;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -21,9 +22,11 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
-pub use self::call::CallOptions;
+pub use self::call::{CallOptions, CallReply};
 pub use self::connect::{ConnectStep, StepObserver};
 pub(crate) use self::connect::{ReconnectState, SessionConnector};
+pub(crate) use self::task::PolledTask;
+pub use self::task::{StartedTask, TaskState, TaskStatus};
 use crate::config::ServerEntry;
 use crate::error::Error;
 use crate::host::Host;
@@ -61,9 +64,15 @@ impl HandshakeResult {
         }
     }
 
-    fn announces_changes(&self, capability: &str) -> bool {
-        let declared = self.capabilities.get(capability).and_then(|value| value.get("listChanged"));
-        declared.and_then(Value::as_bool) == Some(true)
+    /// Whether the server declares this about a capability: `listChanged` or `subscribe`.
+    fn declares(&self, capability: &str, about: &str) -> bool {
+        self.capabilities[capability][about] == true
+    }
+
+    /// Whether a call may ask for a task. A stateless server starts one without being asked.
+    fn runs_tasks(&self) -> bool {
+        self.era == Era::Legacy
+            && !self.capabilities["tasks"]["requests"]["tools"]["call"].is_null()
     }
 }
 
@@ -85,6 +94,8 @@ struct Inner {
     common_meta: OnceLock<String>,
     next_id: AtomicU64,
     active_calls: AtomicUsize,
+    /// Requests to cancel tasks, which the session finishes before it closes.
+    cancellations: TaskTracker,
     cache: response_cache::ResponseCache,
     /// Opened with the first log message of the server.
     log: Mutex<Option<ServerLog>>,
@@ -117,17 +128,21 @@ impl Timeouts {
     }
 }
 
+#[derive(Clone)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
     pub(crate) params: Params,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) progress: Option<ProgressSink>,
+    /// The token of progress that outlives the request; otherwise its id.
+    pub(crate) progress_token: Option<u64>,
     pub(crate) timeouts: Timeouts,
 }
 
 impl<'a> Request<'a> {
     pub(crate) fn new(method: &'a str, params: Params, timeouts: Timeouts) -> Self {
-        Self { method, params, headers: Vec::new(), progress: None, timeouts }
+        let (headers, progress, progress_token) = (Vec::new(), None, None);
+        Self { method, params, headers, progress, progress_token, timeouts }
     }
 }
 
@@ -204,6 +219,8 @@ impl Session {
 
     /// Closes the session; calls in flight fail at once. Returns after the processes have ended.
     pub async fn close(&self) {
+        self.inner.cancellations.close();
+        let _ = tokio::time::timeout(CANCEL_TIMEOUT, self.inner.cancellations.wait()).await;
         self.inner.router.close(CloseReason::Ours);
         self.inner.connection.close();
         if let Connection::Stdio(connection) = &self.inner.connection {
@@ -284,7 +301,7 @@ impl Inner {
     }
 
     async fn request_once(self: &Arc<Self>, request: &Request<'_>) -> Result<RawJson, Error> {
-        let Request { method, params, headers, progress, timeouts } = request;
+        let Request { method, params, headers, progress, progress_token, timeouts } = request;
         let (method, timeouts) = (*method, *timeouts);
         if self.router.close_reason().is_some() && self.handshake.get().is_some() {
             return Err(Error::Unsent);
@@ -296,7 +313,8 @@ impl Inner {
         let mut waiter = self.router.register(id, progress, RequestKind::Call);
         let meta = RequestMeta {
             common: self.common_meta.get().map_or("", String::as_str),
-            progress: matches!(method, "tools/call" | "resources/read" | "prompts/get"),
+            progress_token: matches!(method, "tools/call" | "resources/read" | "prompts/get")
+                .then_some(progress_token.unwrap_or(id)),
         };
         let body = message::request(id, method, params, meta);
         let outgoing = OutgoingRequest { id, method, body, headers: headers.clone() };

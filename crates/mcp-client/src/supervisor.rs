@@ -1,6 +1,6 @@
 //! Supervision of servers: one task per server connects it, watches it, and reconnects it.
 
-mod backoff;
+pub(crate) mod backoff;
 mod circuit_breaker;
 mod handle;
 mod task;

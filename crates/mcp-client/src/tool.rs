@@ -6,6 +6,7 @@
 mod header;
 mod listing;
 mod raw_object;
+mod uri_template;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub use raw_object::{DecodeError, MAX_LIST_ITEMS};
 pub(crate) use raw_object::{
     RawList, RawObject, json_kind, parse_lenient, parse_list, printable_excerpt,
 };
+pub use uri_template::BegunUri;
 
 /// The largest definition of one tool.
 pub const MAX_TOOL_BYTES: usize = 256 * 1024;
@@ -73,6 +75,8 @@ pub struct Tool {
     pub input_schema: Arc<Value>,
     pub output_schema: Option<Value>,
     read_only: bool,
+    /// It may or must be called as a task, if the server supports tasks.
+    pub runs_as_task: bool,
     /// Empty under [`HeaderMirroring::Ignore`].
     pub header_params: Vec<HeaderParam>,
     pub raw: Box<RawValue>,
@@ -227,11 +231,6 @@ fn decode(
             name.len()
         )));
     }
-    if object.get("execution").and_then(|how| how.get("taskSupport")) == Some(&json!("required")) {
-        return Err(refuse(
-            "it runs only as a task, which this client does not support".to_owned(),
-        ));
-    }
     let mut note = |text: &str| notes.push(format!("tool `{}`: {text}", printable_excerpt(&name)));
     let input_schema = match object.remove("inputSchema") {
         Some(Value::Object(schema)) => Value::Object(schema),
@@ -276,6 +275,10 @@ fn decode(
         output_schema,
         read_only: object.get("annotations").and_then(|hints| hints.get("readOnlyHint"))
             == Some(&Value::Bool(true)),
+        runs_as_task: matches!(
+            object.get("execution").and_then(|how| how.get("taskSupport")?.as_str()),
+            Some("required" | "optional")
+        ),
         header_params,
         raw: raw.to_owned(),
         name,

@@ -6,6 +6,7 @@ mod editor;
 mod export;
 mod input;
 mod library;
+mod news;
 mod reload;
 mod repl;
 mod save;

@@ -23,6 +23,7 @@ mod server_registry;
 mod set;
 mod status;
 mod switch;
+mod tasks;
 mod test;
 pub(crate) mod tools;
 
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     Test(test::Args),
     Tools(tools::Args),
     Call(call::Args),
+    #[command(subcommand)]
+    Tasks(tasks::Command),
     Approvals(approvals::Args),
     Login(login::Args),
     Logout(logout::Args),
@@ -107,6 +110,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
         Command::Test(args) => test::run(&args, session),
         Command::Tools(args) => tools::run(&args, session),
         Command::Call(args) => call::run(&args, session),
+        Command::Tasks(command) => tasks::run(&command, session),
         Command::Approvals(args) => approvals::run(&args, session),
         Command::Login(args) => login::run(&args, session),
         Command::Logout(args) => logout::run(&args, session),

@@ -93,6 +93,9 @@ pub(crate) fn advice_with(
         Error::OutcomeUnknown { .. } => {
             one("check whether the call took effect before you repeat it")
         }
+        Error::TaskLost { id, .. } => {
+            vec![format!("get its result later with `agent mcp tasks result {}`", operand(id))]
+        }
         _ => Vec::new(),
     }
 }

@@ -6,6 +6,7 @@ mod mentioning;
 mod piped;
 mod reloading;
 pub(crate) mod screen;
+mod server_tasks;
 mod showing;
 mod talking;
 mod tools;

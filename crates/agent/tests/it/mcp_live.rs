@@ -8,6 +8,7 @@ mod logs;
 mod processes;
 mod project;
 mod secrets;
+mod server_tasks;
 mod steps;
 mod tools;
 

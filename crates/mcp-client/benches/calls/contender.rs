@@ -8,7 +8,7 @@ use mcp_client::Client;
 use mcp_client::config::{Endpoint, HttpEndpoint, Protocol, ServerEntry, StdioEndpoint, Text};
 use mcp_client::content::{ContentBlock, ToolOutcome};
 use mcp_client::host::Host;
-use mcp_client::session::{CallOptions, ConnectStep, Session};
+use mcp_client::session::{CallOptions, CallReply, ConnectStep, Session};
 use mcp_client::supervisor::ServerState;
 use mcp_client::tool::Tool;
 use rmcp::model::{CallToolRequestParams, JsonObject, ProtocolVersion};
@@ -99,7 +99,11 @@ impl Contender {
             Self::Session { session, tools, .. } => {
                 let tool = tools.iter().find(|tool| tool.name == work.tool).expect("a tool");
                 let options = CallOptions::default();
-                only(session.call_tool(tool, &work.arguments, &options).await.expect("a result"))
+                let reply = session.call_tool(tool, &work.arguments, &options).await;
+                match reply.expect("a result") {
+                    CallReply::Done(outcome) => only(outcome),
+                    CallReply::Task(_) => String::new(),
+                }
             }
             Self::Client(client) => {
                 let name = format!("mcp__peer__{}", work.tool);

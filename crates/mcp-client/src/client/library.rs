@@ -10,7 +10,16 @@ use crate::error::Error;
 use crate::registry::ToolAction;
 use crate::session::{CallOptions, Session};
 use crate::supervisor::CallEffect;
-use crate::tool::{Prompt, Resource};
+use crate::tool::{Prompt, Resource, ResourceTemplate};
+
+/// Whose argument is completed.
+#[derive(Debug, Clone, Copy)]
+pub enum Completed<'a> {
+    /// A prompt, by its name.
+    Prompt(&'a str),
+    /// A resource template, by its text.
+    Template(&'a str),
+}
 
 impl Client {
     /// The servers whose prompts are registered.
@@ -57,20 +66,23 @@ impl Client {
         Ok(outcome.redacted(&self.inner.host.redactor))
     }
 
-    /// What the server suggests for an argument of a prompt, of which it has the beginning;
-    /// nothing if it has no suggestions.
-    pub async fn complete_prompt(
+    /// What the server suggests for an argument of a prompt or of a resource template, of which it
+    /// has the beginning; nothing if it has no suggestions.
+    pub async fn complete(
         &self,
         server: &str,
-        prompt: &str,
+        of: Completed<'_>,
         (argument, begun): (&str, &str),
         given: &BTreeMap<String, String>,
     ) -> Result<Vec<String>, Error> {
-        let reference = &json!({ "type": "ref/prompt", "name": prompt });
+        let reference = &match of {
+            Completed::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
+            Completed::Template(uri) => json!({ "type": "ref/resource", "uri": uri }),
+        };
         let call = |session: Session| async move {
             session.complete(reference, argument, begun, given).await
         };
-        self.handle(server)?.run(prompt, CallEffect::ReadOnly, call).await
+        self.handle(server)?.run(argument, CallEffect::ReadOnly, call).await
     }
 
     /// The resources of a server.
@@ -78,6 +90,26 @@ impl Client {
         let list = |session: Session| async move { session.list_resources().await };
         let listed = self.handle(server)?.run("resources/list", CallEffect::ReadOnly, list).await?;
         Ok(listed.items)
+    }
+
+    /// The templates of further resources of a server.
+    pub async fn resource_templates(&self, server: &str) -> Result<Vec<ResourceTemplate>, Error> {
+        let list = |session: Session| async move { session.list_templates().await };
+        let method = "resources/templates/list";
+        Ok(self.handle(server)?.run(method, CallEffect::ReadOnly, list).await?.items)
+    }
+
+    /// Whether a resource may have changed since the last question. The first one, also after a
+    /// reconnect, subscribes to its changes. `None` if the server reports none.
+    pub async fn watch_resource(&self, server: &str, uri: &str) -> Result<Option<bool>, Error> {
+        let watch = |session: Session| async move { session.watch_resource(uri).await };
+        self.handle(server)?.run(uri, CallEffect::ReadOnly, watch).await
+    }
+
+    /// Ends the subscription to a resource.
+    pub async fn unwatch_resource(&self, server: &str, uri: &str) -> Result<(), Error> {
+        let unwatch = |session: Session| async move { session.unwatch_resource(uri).await };
+        self.handle(server)?.run(uri, CallEffect::ReadOnly, unwatch).await
     }
 
     /// The content of a resource.

@@ -41,7 +41,7 @@ impl Params {
 pub(crate) struct RequestMeta<'a> {
     /// `"key":value` pairs joined by commas.
     pub(crate) common: &'a str,
-    pub(crate) progress: bool,
+    pub(crate) progress_token: Option<u64>,
 }
 
 /// A request. The line feed ends it on stdio and is white space to the other transports.
@@ -52,12 +52,12 @@ pub(crate) fn request(id: u64, method: &str, params: &Params, meta: RequestMeta<
     text.push_str(&id.to_string());
     text.push_str(",\"method\":");
     push_string(&mut text, method);
-    let has_meta = meta.progress || !meta.common.is_empty();
+    let has_meta = meta.progress_token.is_some() || !meta.common.is_empty();
     if has_meta || !params.fields.is_empty() {
         text.push_str(",\"params\":{");
         text.push_str(&params.fields);
         if has_meta {
-            push_meta(&mut text, id, meta, params.fields.is_empty());
+            push_meta(&mut text, meta, params.fields.is_empty());
         }
         text.push('}');
     }
@@ -65,18 +65,18 @@ pub(crate) fn request(id: u64, method: &str, params: &Params, meta: RequestMeta<
     Bytes::from(text)
 }
 
-fn push_meta(text: &mut String, id: u64, meta: RequestMeta<'_>, first: bool) {
+fn push_meta(text: &mut String, meta: RequestMeta<'_>, first: bool) {
     if !first {
         text.push(',');
     }
     text.push_str("\"_meta\":{");
     text.push_str(meta.common);
-    if meta.progress {
+    if let Some(token) = meta.progress_token {
         if !meta.common.is_empty() {
             text.push(',');
         }
         text.push_str("\"progressToken\":");
-        text.push_str(&id.to_string());
+        text.push_str(&token.to_string());
     }
     text.push('}');
 }

@@ -41,7 +41,7 @@ impl RawMessage<'_> {
             };
         }
         let outcome = match (error, self.result) {
-            (Some(error), _) => Some(Err(RpcError::lenient(error))),
+            (Some(error), _) => Some(Err(RpcError::lenient(error.get()))),
             (None, Some(result)) => Some(Ok(RawJson::slice(whole, result))),
             (None, None) => None,
         };

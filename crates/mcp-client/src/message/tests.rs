@@ -139,7 +139,7 @@ fn requests_and_notifications_keep_the_id_of_the_peer() {
 #[test]
 fn what_we_write_is_what_was_meant() {
     let params = Params::default().with("name", "a\"b").with_raw("arguments", r#"{"x":1}"#);
-    let meta = RequestMeta { common: r#""v":"1""#, progress: true };
+    let meta = RequestMeta { common: r#""v":"1""#, progress_token: Some(9) };
     let text = request(9, "tools/call", &params, meta);
     let value: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(

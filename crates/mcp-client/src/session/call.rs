@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::task::{self, StartedTask};
 use super::{Inner, Request, Session, Timeouts};
 use crate::content::{self, PromptMessages, ResourceContents, ToolOutcome};
 use crate::error::Error;
@@ -37,14 +38,22 @@ impl std::fmt::Debug for CallOptions {
     }
 }
 
+/// The reply to a call.
+#[expect(missing_docs, reason = "the names of the variants say it")]
+#[derive(Debug)]
+pub enum CallReply {
+    Done(ToolOutcome),
+    Task(StartedTask),
+}
+
 impl Session {
-    /// Calls a tool of this server.
+    /// Calls a tool of this server; as a task, if both support it.
     pub async fn call_tool(
         &self,
         tool: &Tool,
         arguments: &Value,
         options: &CallOptions,
-    ) -> Result<ToolOutcome, Error> {
+    ) -> Result<CallReply, Error> {
         match self.call_once(tool, arguments, options).await {
             Err(Error::Rpc(error)) if error.code == RpcError::HEADER_MISMATCH && self.mirrors() => {
                 // The mirrored headers follow an outdated definition: list again and retry once.
@@ -62,19 +71,26 @@ impl Session {
         tool: &Tool,
         arguments: &Value,
         options: &CallOptions,
-    ) -> Result<ToolOutcome, Error> {
+    ) -> Result<CallReply, Error> {
         let mut params = Params::default().with("name", &tool.name);
         if !arguments.is_null() {
             params = params.with("arguments", arguments);
         }
-        let mut headers = self.named(&tool.name);
+        let mut request = self.named("tools/call", &tool.name, params);
         if self.mirrors() {
-            headers.extend(tool.param_headers(arguments));
+            request.headers.extend(tool.param_headers(arguments));
         }
-        let answer = self.run("tools/call", params, headers, options).await?;
+        let asks = tool.runs_as_task && self.handshake().runs_tasks();
+        let progress = asks.then(|| self.ask_for_task(&mut request, options));
+        let answer = self.run(request, options).await?;
+        if (asks || self.handshake().era == Era::Stateless)
+            && let Some(started) = task::started(self, answer.text(), progress)?
+        {
+            return Ok(CallReply::Task(started));
+        }
         let mut outcome = content::tool_outcome(answer.text())?;
         outcome.check(tool.output_schema.as_ref());
-        Ok(outcome)
+        Ok(CallReply::Done(outcome))
     }
 
     /// Calls `resources/read`.
@@ -83,8 +99,8 @@ impl Session {
         uri: &str,
         options: &CallOptions,
     ) -> Result<ResourceContents, Error> {
-        let params = Params::default().with("uri", uri);
-        let answer = self.run("resources/read", params, self.named(uri), options).await?;
+        let request = self.named("resources/read", uri, Params::default().with("uri", uri));
+        let answer = self.run(request, options).await?;
         content::resource_outcome(answer.text()).map_err(Error::from)
     }
 
@@ -96,7 +112,7 @@ impl Session {
         options: &CallOptions,
     ) -> Result<PromptMessages, Error> {
         let params = Params::default().with("name", name).with("arguments", arguments);
-        let answer = self.run("prompts/get", params, self.named(name), options).await?;
+        let answer = self.run(self.named("prompts/get", name, params), options).await?;
         content::prompt_outcome(answer.text()).map_err(Error::from)
     }
 
@@ -127,21 +143,13 @@ impl Session {
 
     async fn run(
         &self,
-        method: &str,
-        params: Params,
-        headers: Vec<(String, String)>,
+        request: Request<'_>,
         options: &CallOptions,
     ) -> Result<crate::message::RawJson, Error> {
         let _busy = ActiveCall::new(&self.inner);
         let timeouts = Timeouts::call(options.timeout.unwrap_or(self.inner.entry.timeout));
-        self.request_with_input(|| Request {
-            method,
-            params: params.clone(),
-            headers: headers.clone(),
-            progress: options.progress.clone(),
-            timeouts,
-        })
-        .await
+        let progress = options.progress.clone();
+        self.request_with_input(Request { progress, timeouts, ..request }).await
     }
 
     /// Whether parameters are mirrored into headers: only on stateless Streamable HTTP.
@@ -150,15 +158,22 @@ impl Session {
             && matches!(self.inner.connection, Connection::Http(_))
     }
 
-    fn named(&self, name: &str) -> Vec<(String, String)> {
-        if self.mirrors() { vec![("Mcp-Name".to_owned(), header_value(name))] } else { Vec::new() }
+    /// A request about the tool, resource, prompt or task of this name.
+    pub(super) fn named<'a>(&self, method: &'a str, name: &str, params: Params) -> Request<'a> {
+        let mut request =
+            Request::new(method, params, Timeouts::total(self.inner.entry.connect_timeout));
+        if self.mirrors() {
+            request.headers.push(("Mcp-Name".to_owned(), header_value(name)));
+        }
+        request
     }
 }
 
-struct ActiveCall(Arc<Inner>);
+#[derive(Debug)]
+pub(super) struct ActiveCall(Arc<Inner>);
 
 impl ActiveCall {
-    fn new(inner: &Arc<Inner>) -> Self {
+    pub(super) fn new(inner: &Arc<Inner>) -> Self {
         inner.active_calls.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(inner))
     }

@@ -363,6 +363,7 @@ impl SessionConnector<'_> {
             common_meta: OnceLock::new(),
             next_id: AtomicU64::new(1),
             active_calls: AtomicUsize::new(0),
+            cancellations: TaskTracker::new(),
             cache: response_cache::ResponseCache::default(),
             log: Mutex::default(),
             began: Instant::now(),

@@ -103,7 +103,7 @@ pub(super) async fn discover(
 
 fn common_meta(inner: &Inner) -> String {
     let identity = &inner.host.identity;
-    let capabilities = client_capabilities(&inner.entry, &inner.host);
+    let capabilities = client_capabilities(&inner.entry, &inner.host, Era::Stateless);
     let info = json!({ "name": identity.name, "version": identity.version });
     let level = match inner.entry.log_level {
         Some(level) => format!(",\"io.modelcontextprotocol/logLevel\":{}", json!(level)),

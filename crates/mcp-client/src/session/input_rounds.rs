@@ -33,20 +33,16 @@ struct InputRequest {
 
 impl Session {
     /// Sends a request, answers the inputs that the server asks for, and repeats the request with
-    /// them until it has a result. `first` builds the request for every round.
-    pub(super) async fn request_with_input<'a>(
-        &self,
-        first: impl Fn() -> Request<'a>,
-    ) -> Result<RawJson, Error> {
-        let mut answer = self.request(first()).await?;
+    /// them until it has a result.
+    pub(super) async fn request_with_input(&self, first: Request<'_>) -> Result<RawJson, Error> {
         if self.handshake().era == Era::Legacy {
-            return Ok(answer);
+            return self.request(first).await;
         }
+        let mut answer = self.request(first.clone()).await?;
         for _ in 0..MAX_ROUNDS {
             let Some(more) = self.wanted(&answer).await? else { return Ok(answer) };
-            let mut request = first();
-            request.params = more.onto(request.params);
-            answer = self.request(request).await?;
+            let params = more.onto(first.params.clone());
+            answer = self.request(Request { params, ..first.clone() }).await?;
         }
         match self.wanted(&answer).await? {
             None => Ok(answer),
@@ -64,7 +60,8 @@ impl Session {
             .map_err(|error| malformed(format!("invalid input request: {error}")))?;
         match &parsed.kind {
             None => return Ok(None),
-            Some(Value::String(kind)) if kind == "complete" => return Ok(None),
+            // A task is complete for now; what cannot be a task rejects it.
+            Some(Value::String(kind)) if kind == "complete" || kind == "task" => return Ok(None),
             Some(Value::String(kind)) if kind == "input_required" => {}
             Some(other) => {
                 let shown = truncated(&other.to_string(), 100);
@@ -86,7 +83,7 @@ impl Session {
         }))
     }
 
-    async fn responses(
+    pub(super) async fn responses(
         &self,
         requests: BTreeMap<String, &RawValue>,
     ) -> Result<Map<String, Value>, Error> {

@@ -1,14 +1,18 @@
-//! List change notifications of a stateless server: one request for the life of the session.
+//! Changes of lists, and of single resources that a caller watches.
+//!
+//! A stateless server reports them as long as a request for them is open: one for the lists, for
+//! the life of the session, and one for the watched resources, opened again when these change.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::Inner;
+use super::{Inner, Request, Session, Timeouts};
 use crate::error::Error;
-use crate::message::{self, Params, RequestMeta};
+use crate::message::{self, Params, RawJson, RequestMeta};
+use crate::protocol::Era;
 use crate::router::{RequestKind, Router};
 use crate::transport::{Connection, OutgoingRequest};
 
@@ -20,61 +24,114 @@ const DELAY_RESET_AFTER: Duration = Duration::from_secs(30);
 /// How often a server may refuse before the subscription is abandoned.
 const MAX_REFUSALS: u32 = 3;
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Lists,
+    Resources,
+}
+
 pub(super) fn start(inner: &Arc<Inner>) {
-    let Some(handshake) = inner.handshake.get() else { return };
-    let mut filter = serde_json::Map::new();
+    for subject in [Subject::Lists, Subject::Resources] {
+        let (weak, router) = (Arc::downgrade(inner), Arc::clone(&inner.router));
+        inner.tasks.spawn(async move {
+            tokio::select! {
+                _ = router.closed() => {}
+                () = listen(weak, subject, &router) => {}
+            }
+        });
+    }
+}
+
+impl Session {
+    /// Whether a resource changed since the last question. The first one subscribes to it. `None` if
+    /// the server reports no changes.
+    pub(crate) async fn watch_resource(&self, uri: &str) -> Result<Option<bool>, Error> {
+        if !self.handshake().declares("resources", "subscribe") {
+            return Ok(None);
+        }
+        let router = &self.inner.router;
+        if let Some(changed) = router.watched().get_mut(uri) {
+            return Ok(Some(std::mem::take(changed)));
+        }
+        // Changes count from here on.
+        router.watched().insert(uri.to_owned(), false);
+        let done = self.tell_watched("resources/subscribe", uri).await;
+        if done.is_err() {
+            router.watched().remove(uri);
+        }
+        done.map(|()| Some(true))
+    }
+
+    pub(crate) async fn unwatch_resource(&self, uri: &str) -> Result<(), Error> {
+        match self.inner.router.watched().remove(uri) {
+            Some(_) => self.tell_watched("resources/unsubscribe", uri).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn tell_watched(&self, method: &str, uri: &str) -> Result<(), Error> {
+        if self.handshake().era == Era::Stateless {
+            self.inner.router.rewatched.notify_one();
+            return Ok(());
+        }
+        let within = Timeouts::total(self.inner.entry.connect_timeout);
+        let request = Request::new(method, Params::default().with("uri", uri), within);
+        self.request(request).await.map(drop)
+    }
+}
+
+/// What to subscribe to; empty if there is nothing.
+fn filter(inner: &Inner, subject: Subject) -> Map<String, Value> {
+    let mut filter = Map::new();
+    if subject == Subject::Resources {
+        let watched: Vec<String> = inner.router.watched().keys().cloned().collect();
+        if !watched.is_empty() {
+            filter.insert("resourceSubscriptions".to_owned(), json!(watched));
+        }
+        return filter;
+    }
+    let Some(handshake) = inner.handshake.get() else { return filter };
     for (capability, key) in [
         ("tools", "toolsListChanged"),
         ("prompts", "promptsListChanged"),
         ("resources", "resourcesListChanged"),
     ] {
-        if handshake.announces_changes(capability) {
+        if handshake.declares(capability, "listChanged") {
             filter.insert(key.to_owned(), json!(true));
         }
     }
-    if filter.is_empty() {
-        return;
-    }
-    let params = Params::default().with("notifications", &filter);
-    let (weak, router) = (Arc::downgrade(inner), Arc::clone(&inner.router));
-    inner.tasks.spawn(async move {
-        tokio::select! {
-            _ = router.closed() => {}
-            () = listen(weak, params, Arc::clone(&router)) => {}
-        }
-    });
+    filter
 }
 
-async fn listen(inner: Weak<Inner>, params: Params, router: Arc<Router>) {
+async fn listen(inner: Weak<Inner>, subject: Subject, router: &Arc<Router>) {
+    let rewatched = || async {
+        match subject {
+            Subject::Resources => router.rewatched.notified().await,
+            Subject::Lists => std::future::pending().await,
+        }
+    };
     let mut wait = INITIAL_DELAY;
     let mut refusals = 0;
     loop {
         let began = tokio::time::Instant::now();
-        // Holding the session here would keep it from closing, so only the connection is cloned.
         let Some(strong) = inner.upgrade() else { return };
+        let filter = filter(&strong, subject);
+        if filter.is_empty() {
+            drop(strong);
+            rewatched().await;
+            continue;
+        }
+        let params = Params::default().with("notifications", &filter);
         let id = strong.next_id.fetch_add(1, Ordering::Relaxed);
-        let meta = RequestMeta {
-            common: strong.common_meta.get().map_or("", String::as_str),
-            progress: false,
-        };
-        let method = "subscriptions/listen";
-        let body = message::request(id, method, &params, meta);
-        let mut waiter = router.register(id, None, RequestKind::Subscription);
-        let outcome = match &strong.connection {
-            Connection::Stdio(connection) => match connection.send(&body) {
-                Ok(()) => {
-                    drop(strong);
-                    waiter.answer.await.unwrap_or(Err(Error::Closed))
+        let outcome = tokio::select! {
+            outcome = open(strong, id, &params, router) => outcome,
+            () = rewatched() => {
+                router.forget(id);
+                if let Some(strong) = inner.upgrade() {
+                    strong.cancel(id);
                 }
-                Err(error) => Err(error),
-            },
-            Connection::Http(connection) => {
-                let connection = connection.clone();
-                drop(strong);
-                let outgoing = OutgoingRequest { id, method, body, headers: Vec::new() };
-                connection.request(&outgoing, &mut waiter).await
+                continue;
             }
-            Connection::Sse(_) => return,
         };
         router.forget(id);
         if router.close_reason().is_some() {
@@ -92,7 +149,42 @@ async fn listen(inner: Weak<Inner>, params: Params, router: Arc<Router>) {
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(MAX_DELAY);
-        // Changes in the meantime were missed: list again.
-        router.all_changed();
+        // Changes in the meantime were missed: list and read again.
+        match subject {
+            Subject::Lists => router.all_changed(),
+            Subject::Resources => router.watched().values_mut().for_each(|changed| *changed = true),
+        }
+    }
+}
+
+/// Subscribes until the subscription ends. Holding the session meanwhile would keep it from closing,
+/// so only the connection is held.
+async fn open(
+    session: Arc<Inner>,
+    id: u64,
+    params: &Params,
+    router: &Arc<Router>,
+) -> Result<RawJson, Error> {
+    let meta = RequestMeta {
+        common: session.common_meta.get().map_or("", String::as_str),
+        progress_token: None,
+    };
+    let method = "subscriptions/listen";
+    let body = message::request(id, method, params, meta);
+    let mut waiter = router.register(id, None, RequestKind::Subscription);
+    match &session.connection {
+        Connection::Stdio(connection) => {
+            connection.send(&body)?;
+            drop(session);
+            waiter.answer.await.unwrap_or(Err(Error::Closed))
+        }
+        Connection::Http(connection) => {
+            let connection = connection.clone();
+            drop(session);
+            let outgoing = OutgoingRequest { id, method, body, headers: Vec::new() };
+            connection.request(&outgoing, &mut waiter).await
+        }
+        // The older transport has no stateless era.
+        Connection::Sse(_) => Err(Error::Closed),
     }
 }

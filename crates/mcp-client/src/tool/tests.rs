@@ -245,9 +245,16 @@ proptest! {
 }
 
 #[test]
-fn a_tool_that_only_runs_as_a_task_is_set_aside() {
-    let task = |support: &str| json!({"name": support, "inputSchema": {"type": "object"}, "execution": {"taskSupport": support}});
-    let page = page(&json!({"tools": [task("required"), task("optional"), task("forbidden")]}));
-    assert_eq!(names(&page), ["optional", "forbidden"]);
-    assert!(page.quarantined[0].reason.contains("task"));
+fn tools_that_require_or_support_tasks_run_as_tasks() {
+    let tool = |name: &str, support: Value| json!({"name": name, "inputSchema": {"type": "object"}, "execution": support});
+    let page = page(&json!({"tools": [
+        tool("required", json!({"taskSupport": "required"})),
+        tool("optional", json!({"taskSupport": "optional"})),
+        tool("forbidden", json!({"taskSupport": "forbidden"})),
+        tool("odd", json!("required")),
+        tool("silent", Value::Null),
+    ]}));
+    let as_tasks = page.items.iter().filter(|tool| tool.runs_as_task);
+    assert_eq!(as_tasks.map(|tool| &*tool.name).collect::<Vec<_>>(), ["required", "optional"]);
+    assert_eq!(page.items.len(), 5);
 }

@@ -114,6 +114,9 @@ async fn run(behaviour: Behaviour, mut entry: ServerEntry) -> Story {
         Behaviour::SlowHeaders,
         Behaviour::SseForever,
         Behaviour::SseNoEndpoint,
+        Behaviour::TaskForever,
+        Behaviour::TaskForeverStateless,
+        Behaviour::TaskOutlives,
     ];
     let is_silent = silent.contains(&behaviour);
     entry.timeout = if is_silent { TIMEOUT } else { LONG };

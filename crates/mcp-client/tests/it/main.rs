@@ -12,6 +12,8 @@ mod oauth;
 mod peers;
 mod policy;
 mod processes;
+mod server_tasks;
 mod stateless;
 mod support;
 mod tls;
+mod watching;

@@ -5,36 +5,13 @@ use std::time::{Duration, Instant};
 
 use agent_test_support::mcp::{rmcp_http, rmcp_stdio};
 use agent_test_support::wait::eventually;
+use mcp_client::Client;
 use mcp_client::config::{Protocol, ServerEntry};
-use mcp_client::host::{BoxFuture, Host, RequestHandler, ServerRequest};
-use mcp_client::{Client, RpcError};
+use mcp_client::host::Host;
 use mcp_client::{protocol::Era, session::CallOptions};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{call, host, http, names, ready, stdio};
-
-/// Accepts every form with the name Ada.
-#[derive(Debug)]
-struct Ada;
-
-impl RequestHandler for Ada {
-    fn capabilities(&self, _: &ServerEntry) -> Value {
-        json!({ "elicitation": { "form": {} } })
-    }
-
-    fn answer(&self, request: ServerRequest) -> BoxFuture<Result<Value, RpcError>> {
-        assert_eq!(request.method, "elicitation/create");
-        let fields = request.params["requestedSchema"]["properties"].as_object().unwrap().clone();
-        let content: serde_json::Map<String, Value> =
-            fields.keys().map(|key| (key.clone(), json!("Ada"))).collect();
-        Box::pin(std::future::ready(Ok(json!({ "action": "accept", "content": content }))))
-    }
-}
-
-fn with(mut entry: ServerEntry, protocol: Protocol) -> ServerEntry {
-    entry.protocol = protocol;
-    entry
-}
+use crate::support::{Ada, call, host, http, names, ready, stdio, with};
 
 async fn all_tools(entry: ServerEntry, era: Era) {
     let (host, _) = host();

@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent_test_support::mcp::ServerCommand;
-use mcp_client::Client;
-use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, StdioEndpoint, Text};
+use mcp_client::config::{
+    Endpoint, HttpEndpoint, HttpTransport, Protocol, ServerEntry, StdioEndpoint, Text,
+};
 use mcp_client::content::{Rendered, render};
-use mcp_client::host::{ClientEvent, Host, Observer};
+use mcp_client::host::{BoxFuture, ClientEvent, Host, Observer, RequestHandler, ServerRequest};
 use mcp_client::session::CallOptions;
 use mcp_client::supervisor::ServerState;
-use serde_json::Value;
+use mcp_client::{Client, RpcError};
+use serde_json::{Value, json};
 
 pub(crate) fn stdio(name: &str, launch: &ServerCommand) -> ServerEntry {
     let mut endpoint = StdioEndpoint::new(launch.command.display().to_string());
@@ -29,6 +31,29 @@ pub(crate) fn sse(name: &str, url: &str) -> ServerEntry {
     let mut endpoint = HttpEndpoint::new(url);
     endpoint.transport = HttpTransport::Sse;
     ServerEntry::new(name, Endpoint::Http(Box::new(endpoint)))
+}
+
+pub(crate) fn with(mut entry: ServerEntry, protocol: Protocol) -> ServerEntry {
+    entry.protocol = protocol;
+    entry
+}
+
+/// Accepts every form with the name Ada.
+#[derive(Debug)]
+pub(crate) struct Ada;
+
+impl RequestHandler for Ada {
+    fn capabilities(&self, _: &ServerEntry) -> Value {
+        json!({ "elicitation": { "form": {} } })
+    }
+
+    fn answer(&self, request: ServerRequest) -> BoxFuture<Result<Value, RpcError>> {
+        assert_eq!(request.method, "elicitation/create");
+        let fields = request.params["requestedSchema"]["properties"].as_object().unwrap().clone();
+        let content: serde_json::Map<String, Value> =
+            fields.keys().map(|key| (key.clone(), json!("Ada"))).collect();
+        Box::pin(std::future::ready(Ok(json!({ "action": "accept", "content": content }))))
+    }
 }
 
 /// Remembers every event.

@@ -77,7 +77,7 @@ async fn run_together(
         let (id, sender) = (call.id.clone(), sender.clone());
         Arc::new(move |progress: Progress| {
             // Full, or closed because the round is over: progress is for display only.
-            let _ = sender.try_send((id.clone(), line(&progress)));
+            let _ = sender.try_send((id.clone(), progress.to_string()));
         })
     };
     let running = join_all(batch.iter().map(|call| context.toolbox.run(call, Some(sink(call)))));
@@ -89,16 +89,5 @@ async fn run_together(
                 listener.event(Event::Progress { call: &call, text: &text });
             }
         }
-    }
-}
-
-fn line(progress: &Progress) -> String {
-    let far = match progress.total {
-        Some(total) => format!("{}/{total}", progress.done),
-        None => progress.done.to_string(),
-    };
-    match &progress.message {
-        Some(message) => format!("{far} {message}"),
-        None => far,
     }
 }

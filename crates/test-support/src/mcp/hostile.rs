@@ -10,6 +10,7 @@ mod correct_server;
 mod http;
 mod server;
 mod stdio;
+mod tasks;
 
 use std::io::Write;
 

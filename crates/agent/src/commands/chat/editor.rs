@@ -198,11 +198,11 @@ impl Completer for Commands {
             .collect();
         let (from, more) =
             self.library.as_ref().map(|library| library.suggest(begun)).unwrap_or_default();
-        let more = more.into_iter().map(|(value, about)| Suggestion {
-            value,
-            description: Some(about),
+        let more = more.into_iter().map(|one| Suggestion {
+            value: one.value,
+            description: Some(one.about),
             span: Span::new(from, at),
-            append_whitespace: true,
+            append_whitespace: one.is_whole,
             ..Suggestion::default()
         });
         CompletionResult::fresh(suggestions.into_iter().chain(more).collect::<Vec<_>>())

@@ -80,6 +80,7 @@ impl ChatSession<'_> {
                 }
             }
         }
+        self.library.unwatch().await;
         self.leave(input);
         match failed {
             // A script should notice; a person has seen it.
@@ -167,13 +168,13 @@ impl ChatSession<'_> {
                     let read = Box::pin(library.with_mentions(&mut input, accepts));
                     unless_stopped(interrupts, read).await?;
                 }
-                self.ask(Some(input), interrupts).await
+                self.ask_with_news(input, interrupts).await
             }
             ChatInput::Prompt(name, arguments) => {
                 let (library, accepts) = (&self.library, &self.model.accepts);
                 let filled = Box::pin(library.prompt(name, arguments, accepts));
                 let input = unless_stopped(interrupts, filled).await?;
-                self.ask(Some(input), interrupts).await
+                self.ask_with_news(input, interrupts).await
             }
             ChatInput::Command(SlashCommand::Compact, _) if !self.is_empty() => {
                 self.ask(None, interrupts).await
@@ -182,6 +183,19 @@ impl ChatSession<'_> {
                 unless_stopped(interrupts, self.command(slash, behind)).await
             }
         }
+    }
+
+    async fn ask_with_news(
+        &mut self,
+        mut input: UserInput,
+        interrupts: &mut Interrupts,
+    ) -> Result<NextAction, Diagnostic> {
+        let news = Box::pin(async {
+            self.add_news(&mut input).await;
+            Ok(())
+        });
+        unless_stopped(interrupts, news).await?;
+        self.ask(Some(input), interrupts).await
     }
 
     /// Whether nothing was said yet.
@@ -254,7 +268,7 @@ impl ChatSession<'_> {
             SlashCommand::Metrics => show::metrics(self)?,
             SlashCommand::History => show::history(self)?,
             SlashCommand::Save => save::run(self, behind)?,
-            SlashCommand::Clear => self.clear()?,
+            SlashCommand::Clear => self.clear().await?,
             // With messages, it asks the model.
             SlashCommand::Compact => self.output().note("No messages yet."),
             SlashCommand::Quit => return Ok(NextAction::Quit),

@@ -54,6 +54,7 @@ impl<'a> ChatSession<'a> {
         let (record, conversation) = archive.begin(fresh, &model.id, session);
         let spent = TaskUsage::default();
         let library = Library::new(&client);
+        setup.fleet.tasks.in_conversation(record.id());
         Ok(Self {
             session,
             setup,
@@ -74,6 +75,7 @@ impl<'a> ChatSession<'a> {
     pub(super) async fn resume(&mut self, kept: ResumedChat, is_model_asked_for: bool) {
         let ResumedChat { record, conversation, model, spent } = kept;
         (self.record, self.conversation, self.spent) = (record, conversation, spent);
+        self.setup.fleet.tasks.in_conversation(self.record.id());
         self.open();
         if model == self.model.id {
             return;
@@ -114,11 +116,13 @@ impl<'a> ChatSession<'a> {
         Ok(())
     }
 
-    pub(super) fn clear(&mut self) -> Result<(), Diagnostic> {
+    pub(super) async fn clear(&mut self) -> Result<(), Diagnostic> {
         let before = self.record.has_begun().then(|| self.record.id());
         let fresh = self.setup.conversation(&self.model, self.session);
         let begun = self.archive.begin(fresh, &self.model.id, self.session);
         (self.record, self.conversation) = begun;
+        self.setup.fleet.tasks.in_conversation(self.record.id());
+        self.library.unwatch().await;
         self.spent = TaskUsage::default();
         if self.output().is_json() {
             let id = self.record.id();

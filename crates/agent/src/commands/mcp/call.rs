@@ -1,6 +1,6 @@
 //! `agent mcp call`: one call of one tool.
 
-mod result;
+pub(super) mod result;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,16 +15,16 @@ use mcp_client::tool_name::{MAX_NAME_CHARS, registered_name};
 use mcp_client::{Client, Error, Progress};
 use serde_json::Value;
 use task_loop::metrics::TaskMetrics;
+use task_loop::nearest;
 use task_loop::server_requests::{SamplingModel, ServerRequests};
 use task_loop::untrusted::printable;
-use task_loop::{Sanitizer, nearest};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
 use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
 use crate::mcp::advice::{operand, test};
 use crate::mcp::approval::{PersonApprover, PreApproved};
-use crate::mcp::reporter::{MessageSink, Reporter};
+use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, Servers};
 use crate::member::Member;
 use crate::member::settings::Settings;
@@ -134,7 +134,7 @@ impl Call<'_> {
         check_arguments(entry, &arguments)?;
         reporter.waiting_for(format!("calling {}", entry.name));
         let options = CallOptions {
-            progress: Some(progress(Arc::clone(reporter), self.fleet.shown.clone())),
+            progress: Some(progress(self.fleet)),
             timeout: self.args.timeout.map(Duration::from_secs),
             approved: None,
         };
@@ -211,15 +211,9 @@ impl Call<'_> {
 }
 
 /// Shows on a terminal how far the call is.
-fn progress(reporter: Arc<Reporter>, shown: Sanitizer) -> mcp_client::ProgressSink {
-    Arc::new(move |progress: Progress| {
-        let far = match progress.total {
-            Some(total) => format!("{} of {total}", progress.done),
-            None => progress.done.to_string(),
-        };
-        let message = progress.message.map(|text| format!(" {}", shown.line(&text)));
-        reporter.waiting_for(format!("{far}{}", message.unwrap_or_default()));
-    })
+pub(super) fn progress(fleet: &McpServers) -> mcp_client::ProgressSink {
+    let (reporter, shown) = (Arc::clone(&fleet.reporter), fleet.shown.clone());
+    Arc::new(move |progress: Progress| reporter.waiting_for(shown.line(&progress.to_string())))
 }
 
 const MAX_BYTES: u64 = 16 * 1024 * 1024;

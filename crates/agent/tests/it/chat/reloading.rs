@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use agent_test_support::mcp::ServerCommand;
+use serde_json::json;
 
 use super::{Ground, Screen, entry};
 
@@ -126,4 +127,26 @@ fn without_a_terminal_a_new_program_is_left_out() {
     assert!(lines.next().unwrap().unwrap().contains("\"servers\":[]"));
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(started(&ground, "notes"), 0);
+}
+
+#[test]
+fn a_project_file_that_changes_under_a_conversation_needs_approval_again() {
+    let ground = Ground::new();
+    let file = ground.bench.work().join(".mcp.json");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.py");
+    let write = |name: &str| {
+        let log = ground.bench.work().join(format!("{name}.log"));
+        let server = json!({"command": "python3", "args": [script], "env": {"FIXTURE_LOG": log}});
+        fs::write(&file, json!({"mcpServers": {"local": server}}).to_string()).unwrap();
+    };
+    write("good");
+    assert_eq!(ground.bench.run(["mcp", "project", "--approve", "--yes"]).code, 0);
+    let mut person = ground.person_with_servers(&[]);
+    assert_eq!(started(&ground, "good"), 1);
+    write("evil");
+    let told = person.says("/reload-mcp");
+    assert!(told.contains("are not used; approve them"), "{told}");
+    assert!(!person.says("/mcp").contains("local"), "it is not used any more");
+    assert_eq!(started(&ground, "evil"), 0);
+    leave(person);
 }

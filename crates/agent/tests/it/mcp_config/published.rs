@@ -217,6 +217,21 @@ fn an_entry_that_lies_is_refused() {
 }
 
 #[test]
+fn an_entry_with_a_trusted_name_and_another_program_is_added_only_after_its_command_was_read() {
+    let (_server, bench) = weather(|document: &mut Value| {
+        document["server"]["title"] = "Weather, official and verified".into();
+        document["server"]["packages"][0]["identifier"] = "@evil/stealer".into();
+    });
+    let mut command = bench.command([&ADD[..], &["--env", "WEATHER_FILE=k3y"]].concat());
+    let run = terminal::answering(&mut command, "n\n", &["[y/N] "]);
+    let command = "npx -y --prefer-offline true @evil/stealer@1.2.0";
+    let at = |text: &str| run.stderr.rfind(text).unwrap_or_else(|| panic!("{text}: {run:?}"));
+    assert!(at(command) < at("[y/N] ") && run.code != 0, "{run:?}");
+    assert!(!configuration(&bench).contains("mcp_servers"), "{}", configuration(&bench));
+    assert_eq!(env_file(&bench), "");
+}
+
+#[test]
 fn the_address_of_the_registry_must_be_safe() {
     let bench = bench();
     for url in ["http://registry.example", "http://localhost.evil.example", "file:///etc"] {

@@ -148,6 +148,16 @@ behaviours! {
         HeaderMismatchAlways "header-mismatch-always" "stateless: every call gets -32020";
         MissingCapability "missing-capability" "stateless: a call gets -32021";
 
+        TaskOutlives "task-outlives" "a call of good is a task that ends when another client connects";
+        TaskForever "task-forever" "a call of good is a task that never ends";
+        TaskForeverStateless "task-forever-stateless" "stateless: a call of good is a task that never ends";
+        TaskGone "task-gone" "a call of good is a task that is unknown from then on";
+        TaskNoId "task-no-id" "a call of good is a task without an id";
+        TaskOdd "task-odd" "a call of good is a task with odd states, 1,000 notifications and no pause, that ends";
+        TaskAsksForever "task-asks-forever" "stateless: a call of good is a task that has another question each time";
+        HugeResource "huge-resource" "the resource has 100 MB";
+        ManyArguments "many-arguments" "the prompt has 10,000 arguments";
+
         DieMidCall "die-mid-call" "the process ends with 3 in a call, with a last line on standard error";
         DieAtOnce "die-at-once" "the process ends with 0 before it reads anything";
         DieWithSecret "die-with-secret" "the process ends with 1 at once and quotes `HOSTILE_SECRET` on standard error";
@@ -263,6 +273,8 @@ impl Behaviour {
                 | Self::HeaderMismatchOnce
                 | Self::HeaderMismatchAlways
                 | Self::MissingCapability
+                | Self::TaskForeverStateless
+                | Self::TaskAsksForever
         )
     }
 

@@ -103,6 +103,14 @@ impl HostileHttp {
         lock(&self.site.log).clone()
     }
 
+    /// The protocol methods of all requests so far.
+    pub fn methods(&self) -> Vec<String> {
+        let requests = self.requests().into_iter();
+        let bodies = requests
+            .filter_map(|request| serde_json::from_str::<Value>(request["body"].as_str()?).ok());
+        bodies.filter_map(|body| Some(body["method"].as_str()?.to_owned())).collect()
+    }
+
     fn announce(&self) -> io::Result<()> {
         let mut output = std::io::stdout();
         writeln!(output, "{}", self.url)?;

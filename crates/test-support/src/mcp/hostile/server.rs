@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::bad_messages::{self, bytes};
 use super::behaviour::Behaviour;
 use super::correct_server::{self, Era};
+use super::tasks;
 
 use crate::wait::lock;
 
@@ -96,11 +97,19 @@ impl Server {
                 say(out, &odd.unwrap_or_else(|| correct_server::answer(self.era(), message)))
             }
             "tools/call" => self.call(message, turn, out),
+            "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel" => {
+                let has_other = self.turns("initialize") > 1;
+                say(out, &tasks::answer(self.behaviour, self.era(), message, turn, has_other))
+            }
             "ping" if self.behaviour == Behaviour::PingSilent => MessageResult::Silent,
             "ping" if self.behaviour == Behaviour::PingUnknown => {
                 refuse(out, message, -32601, "there is no method ping")
             }
-            _ => say(out, &correct_server::answer(self.era(), message)),
+            _ => {
+                let mut right = correct_server::answer(self.era(), message);
+                bad_messages::of_library(self.behaviour, method, &mut right);
+                say(out, &right)
+            }
         }
     }
 
@@ -164,7 +173,7 @@ impl Server {
             Behaviour::UnsupportedAlways => {
                 right = correct_server::unsupported(request, &["2099-01-01"]);
             }
-            _ => {}
+            _ => tasks::declare(self.behaviour, &mut right),
         }
         say(out, &right)
     }
@@ -190,9 +199,9 @@ impl Server {
             Behaviour::CallSilent => MessageResult::Silent,
             Behaviour::PingDisturbs => {
                 out.settle();
-                let before = self.pings();
+                let before = self.turns("ping");
                 thread::sleep(DISTURBABLE);
-                if self.pings() == before {
+                if self.turns("ping") == before {
                     return say(out, &right);
                 }
                 refuse(out, request, -32000, "the call was disturbed by a ping")
@@ -223,7 +232,13 @@ impl Server {
             | Behaviour::InputRequiredForever
             | Behaviour::InputRequiredEmpty
             | Behaviour::InputRequiredNothing => say(out, &self.input_required(request, turn)),
-            _ => self.ask_and_answer(request, &right, out),
+            _ => match tasks::started(self.behaviour, era, request) {
+                Some(messages) => {
+                    messages.iter().for_each(|message| out.message(&bytes(message)));
+                    MessageResult::Said
+                }
+                None => self.ask_and_answer(request, &right, out),
+            },
         }
     }
 
@@ -381,9 +396,9 @@ impl Server {
         *turn - 1
     }
 
-    fn pings(&self) -> usize {
-        let ping = format!("ping {}", Value::Null);
-        lock(&self.memory).turns.get(&ping).copied().unwrap_or_default()
+    fn turns(&self, method: &str) -> usize {
+        let turn = format!("{method} {}", Value::Null);
+        lock(&self.memory).turns.get(&turn).copied().unwrap_or_default()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::file_name::extension;
 use crate::session::Session;
 
 /// Prints the outcome; one that says it is an error ends the program with a failure.
-pub(super) fn show(
+pub(in crate::commands::mcp) fn show(
     tool: &RegisteredTool,
     outcome: &ToolOutcome,
     folder: Option<&Path>,
