@@ -65,7 +65,7 @@ function chips(known, route) {
     el("span", { class: "muted", id: "filters" }, "Only"),
     el("ul", { class: "chips", "aria-labelledby": "filters" }, known.map(chip)),
     known.length > 1 ? el("button", {
-      type: "button", class: "quiet", click: () => go({ ...route, filters: {} }),
+      type: "button", class: "link", click: () => go({ ...route, filters: {} }),
     }, "Remove all") : null);
 }
 
@@ -89,7 +89,7 @@ function breakdown(dimension, kind, entries, period, route) {
     rows.length === 0 ? el("p", { class: "muted" }, "Nothing in this period.") : null,
     el("ul", { class: "values" }, rows),
     hidden.length === 0 ? null : el("button", {
-      type: "button", class: "quiet more", click: (event) => reveal(event.currentTarget, hidden),
+      type: "button", class: "link more", click: (event) => reveal(event.currentTarget, hidden),
     }, `Show ${hidden.length} more`));
 }
 

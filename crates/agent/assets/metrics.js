@@ -11,7 +11,7 @@ import { moment } from "./words.js";
 const VIEWS = { overview, kind: detail, packages, package: onePackage };
 
 const byId = (id) => document.getElementById(id);
-const main = byId("main");
+const view = byId("view");
 
 let data = null;
 let shown = null;
@@ -25,16 +25,16 @@ function show() {
   const route = parse(location.hash);
   // Whether the focus is on something that is about to be replaced.
   const active = document.activeElement;
-  const focused = main.contains(active) ? active.dataset.focus ?? "" : null;
-  const unfolded = main.querySelector("details")?.open ?? false;
-  const view = VIEWS[route.view](data, route);
+  const focused = view.contains(active) ? active.dataset.focus ?? "" : null;
+  const unfolded = view.querySelector("details")?.open ?? false;
+  const next = VIEWS[route.view](data, route);
   shown = route;
-  main.replaceChildren(...view.content instanceof Node ? [view.content] : view.content.filter(Boolean));
-  document.title = `${view.title} – Usage metrics`;
+  view.replaceChildren(...next.content instanceof Node ? [next.content] : next.content.filter(Boolean));
+  document.title = `${next.title} – Usage metrics`;
   markTabs(route);
-  main.querySelector("details")?.toggleAttribute("open", unfolded);
+  view.querySelector("details")?.toggleAttribute("open", unfolded);
   if (before !== null) {
-    byId("said").textContent = view.said ?? view.title;
+    byId("said").textContent = next.said ?? next.title;
     keepFocus(before, route, focused);
   }
 }
@@ -57,7 +57,7 @@ function markTabs(route) {
 /** Leaves the keyboard where it was; in another view, at what it is about or where we came from. */
 function keepFocus(before, route, focused) {
   const find = (name) => {
-    const found = name && main.querySelector(`[data-focus="${CSS.escape(name)}"]`);
+    const found = name && view.querySelector(`[data-focus="${CSS.escape(name)}"]`);
     return found && !found.closest("[hidden]") ? found : null;
   };
   if (before.view === route.view && before.name === route.name && before.id === route.id) {
@@ -77,9 +77,9 @@ function keepFocus(before, route, focused) {
 
 /** Says what went wrong and how to go on. */
 function showTrouble(trouble) {
-  const focused = main.contains(document.activeElement);
+  const focused = view.contains(document.activeElement);
   const list = (items) => items.map((item) => el("li", {}, ...withCode(item)));
-  main.replaceChildren(el("section", { class: "panel empty", id: "trouble", role: "alert" },
+  view.replaceChildren(el("section", { class: "panel empty", id: "trouble", role: "alert" },
     el("h2", { id: "view-title", tabindex: "-1" }, "Cannot show the metrics"),
     el("p", {}, ...withCode(sentence(trouble.message))),
     trouble.causes.length > 0 ? el("ul", { class: "causes" }, list(trouble.causes)) : null,
@@ -115,10 +115,10 @@ async function read() {
   }
 }
 
-byId("skip").addEventListener("click", (event) => {
+document.querySelector(".skip").addEventListener("click", (event) => {
   // The address behind `#` says what is shown, so the link must not change it.
   event.preventDefault();
-  main.focus();
+  byId("main").focus();
 });
 byId("read-again").addEventListener("click", read);
 addEventListener("hashchange", show);

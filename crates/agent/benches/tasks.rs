@@ -40,6 +40,7 @@ fn main() {
     world.cold_task();
     world.rounds();
     world.memory();
+    world.dashboard();
 }
 
 const fn milliseconds(bar: f64) -> Goal {
@@ -259,7 +260,7 @@ impl World {
         let mut answer = [0; 6];
         child.stdout.as_mut().expect("a pipe").read_exact(&mut answer).expect("an answer");
         assert_eq!(&answer, b"Hello.");
-        let mib = memory(child.id());
+        let mib = memory(child.id(), "VmRSS:");
         drop(stdin);
         let _ = child.wait();
         let goal = Goal { bar: 60.0, aim: None, unit: "MiB", better: Better::Lower };
@@ -268,6 +269,46 @@ impl World {
             MANY_SERVERS * TOOLS_EACH
         );
         row(&name, &format!("{mib:.1} MiB"), "", &Spread::new([mib]), Some(goal));
+    }
+
+    /// From the start of `agent dashboard` to its first page, and what it weighs then.
+    fn dashboard(&self) {
+        let mut weights = Vec::new();
+        let first_pages = times(COLD_STARTS, || {
+            let mut child = self
+                .command(&["--json", "dashboard", "--no-open"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("the program starts");
+            let mut line = String::new();
+            let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+            stdout.read_line(&mut line).expect("an address");
+            let said: Value = serde_json::from_str(&line).expect("JSON");
+            let address = said["address"].as_str().expect("an address").to_owned();
+            let (origin, path) = address.split_at(address.find("/open/").expect("a link"));
+            let host = origin.strip_prefix("http://").expect("an address");
+            let cookie = get(host, path, "");
+            let cookie = cookie.lines().find_map(|line| line.strip_prefix("set-cookie: "));
+            let cookie = cookie.and_then(|line| line.split(';').next()).expect("a cookie");
+            let page = get(host, "/", &format!("cookie: {cookie}\r\n"));
+            assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+            weights.push(memory(child.id(), "RssAnon:"));
+            let _ = child.kill();
+            let _ = child.wait();
+        });
+        let list = Spread::new(times(COLD_STARTS, || {
+            let run = ProgramOutput::of(&mut self.command(&["--json", "chat", "--list"]), b"");
+            assert_eq!(run.code, 0, "{run:?}");
+        }));
+        let own = Spread::new(first_pages);
+        let shown = format!("{:.0} ms", own.median());
+        let against = format!("the list that it shows {:.0} ms", list.median());
+        row("first page of `agent dashboard`", &shown, &against, &own, Some(milliseconds(300.0)));
+        let own = Spread::new(weights);
+        let goal = Goal { bar: 40.0, aim: None, unit: "MiB", better: Better::Lower };
+        let shown = format!("{:.1} MiB", own.median());
+        row("memory of `agent dashboard`", &shown, "", &own, Some(goal));
     }
 
     /// Asks the service over a separate connection.
@@ -353,11 +394,22 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// What a process has resident, in MiB.
-fn memory(process: u32) -> f64 {
+/// Asks the dashboard.
+fn get(host: &str, path: &str, headers: &str) -> String {
+    let mut stream = TcpStream::connect(host).expect("a connection");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n{headers}connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+/// What a process has resident, in MiB: all of it, or a part.
+fn memory(process: u32, part: &str) -> f64 {
     let path = PathBuf::from(format!("/proc/{process}/status"));
     let text = fs::read_to_string(Path::new(&path)).expect("a running process");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    let line = text.lines().find_map(|line| line.strip_prefix(part)).expect("a line");
     let kib: f64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
     kib / 1024.0
 }

@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use task_loop::attachment::{Attachment, MAX_FILE_BYTES};
+use mcp_client::content::MAX_BLOB_BYTES;
+use task_loop::Attacher;
+use task_loop::attachment::Attachment;
 use task_loop::model::Model;
 use task_loop::untrusted::printable;
 
@@ -14,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 const IMAGE_ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 const MAX_PATHS: usize = 16;
 
-pub(crate) fn read(path: &Path) -> Result<Attachment, Diagnostic> {
+pub(crate) async fn read(path: &Path, attacher: &Attacher) -> Result<Attachment, Diagnostic> {
     let shown = printable(&path.display().to_string());
     let cannot =
         |error: &std::io::Error| Diagnostic::usage(format!("cannot read {shown}")).because(error);
@@ -24,10 +26,11 @@ pub(crate) fn read(path: &Path) -> Result<Attachment, Diagnostic> {
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| cannot(&error))?;
-    let most = MAX_FILE_BYTES as u64 + 1;
+    let most = MAX_BLOB_BYTES as u64 + 1;
     file.take(most).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
     let name = path.file_name().map(|name| printable(&name.to_string_lossy()));
-    Attachment::new(&bytes, name).map_err(|error| {
+    let attached = attacher.attach(&bytes, name).await;
+    attached.map(|(attachment, _)| attachment).map_err(|error| {
         Diagnostic::usage(format!("cannot attach {shown}"))
             .because(&error)
             .hint("attach a PNG, JPEG, GIF or WebP image, a PDF file, or WAV or MP3 audio")

@@ -11,21 +11,23 @@ use mcp_client::Client;
 use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, Text, Verify};
 use mcp_client::supervisor::ServerState;
 use task_loop::approval_gate::{ApprovalGate, PreApprovals};
+use task_loop::chat_record::ToolChoice;
 use task_loop::conversation::Conversation;
 use task_loop::limits::Bounds;
 use task_loop::metrics::TaskMetrics;
 use task_loop::model::{ApiKind, Model};
-use task_loop::nearest;
 use task_loop::person::{NoPerson, Person};
 use task_loop::server_requests::{SamplingModel, ServerRequests};
 use task_loop::toolbox::Toolbox;
 use task_loop::toolbox::plan::UpdatePlan;
 use task_loop::untrusted::printable;
+use task_loop::{Attacher, nearest};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
 pub(crate) use self::config::{TaskConfig, micros};
 use crate::attended_person::{AttendedPerson, OpenQuestions};
+use crate::commands::parse_worker;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::approval::ApprovalFile;
 use crate::mcp::reporter::MessageSink;
@@ -53,9 +55,7 @@ const UNKNOWN_WINDOW: u64 = 32 * 1024;
 pub(crate) struct TaskRequest {
     pub(crate) model: Option<String>,
     pub(crate) form: Option<ApiKind>,
-    /// Only these servers; all if there is none.
-    pub(crate) servers: Vec<String>,
-    pub(crate) no_tools: bool,
+    pub(crate) tools: ToolChoice,
     pub(crate) beforehand: PreApprovals,
     pub(crate) is_alone: bool,
     /// The person answers through another program.
@@ -71,7 +71,8 @@ pub(crate) struct TaskSetup {
     pub(crate) recorder: Recorder,
     person: Arc<dyn Person>,
     served: ServerRequests,
-    wanted: TaskRequest,
+    pub(crate) attacher: Arc<Attacher>,
+    pub(crate) wanted: TaskRequest,
     skills: Skills,
 }
 
@@ -94,7 +95,7 @@ impl TaskSetup {
         let mut fleet = McpServers::load(session, place)?;
         fleet.servers.whole()?;
         fleet.servers.tell_problems(session);
-        for name in wanted.servers.iter().chain(&wanted.beforehand.servers) {
+        for name in wanted.tools.servers.iter().chain(&wanted.beforehand.servers) {
             check_name(name, &fleet)?;
         }
         if let Some(key) = &settings.key {
@@ -116,7 +117,8 @@ impl TaskSetup {
         fleet.host.requests = Arc::new(served.clone());
         let person = person.unwrap_or_else(|| Arc::new(NoPerson));
         let skills = Skills::load(&wanted, &fleet, &recorder, session)?;
-        Ok(Self { member, fleet, config, recorder, person, served, wanted, skills })
+        let attacher = Arc::new(Attacher::new(parse_worker::program(), config.max_image_side));
+        Ok(Self { member, fleet, config, recorder, person, served, attacher, wanted, skills })
     }
 
     /// Works with the servers, which have ended when this returns.
@@ -148,10 +150,10 @@ impl TaskSetup {
 
     /// The servers that tasks would have with this configuration.
     pub(crate) fn entries_of(&self, servers: &Servers) -> Vec<ServerEntry> {
-        if self.wanted.no_tools {
+        if self.wanted.tools.none {
             return Vec::new();
         }
-        let only: BTreeSet<&str> = self.wanted.servers.iter().map(String::as_str).collect();
+        let only: BTreeSet<&str> = self.wanted.tools.servers.iter().map(String::as_str).collect();
         let is_wanted = |name: &str| only.is_empty() || only.contains(name);
         let mut entries: Vec<ServerEntry> =
             servers.enabled().filter(|entry| is_wanted(&entry.name)).cloned().collect();
@@ -257,7 +259,7 @@ impl TaskSetup {
             self.wait_for_required(client).await?;
             return self.missing(client);
         }
-        if !self.wanted.no_tools && self.fleet.servers.enabled().next().is_some() {
+        if !self.wanted.tools.none && self.fleet.servers.enabled().next().is_some() {
             let id = printable(&model.id);
             self.fleet.reporter.say(format!("{id} cannot use tools: no server is started"));
         }
@@ -311,17 +313,19 @@ impl TaskSetup {
         let gate =
             ApprovalGate::new(store, Arc::clone(&self.person), self.wanted.beforehand.clone())
                 .in_projects(self.fleet.servers.projects.clone());
+        let (shown, attacher) = (self.fleet.shown.clone(), Arc::clone(&self.attacher));
+        let toolbox = Toolbox::new(client.clone(), gate, shown, attacher);
+        let toolbox = toolbox.accepts(model.accepts.clone());
         if !model.takes_tools {
-            return Ok(Toolbox::new(client.clone(), gate, self.fleet.shown.clone()).closed());
+            return Ok(toolbox.closed());
         }
         let parallel = self.entries().into_iter().filter(|entry| entry.parallel_calls);
         let window = model.context_length.unwrap_or(UNKNOWN_WINDOW);
         let share = window * u64::from(self.config.tools_share) / 100;
-        let toolbox = Toolbox::new(client.clone(), gate, self.fleet.shown.clone())
+        let toolbox = toolbox
             .parallel(parallel.map(|entry| entry.name))
-            .most_tokens(u32::try_from(share).unwrap_or(u32::MAX))
-            .accepts(model.accepts.clone());
-        let has_plan = self.config.plan && !self.wanted.no_tools;
+            .most_tokens(u32::try_from(share).unwrap_or(u32::MAX));
+        let has_plan = self.config.plan && !self.wanted.tools.none;
         let toolbox = if has_plan { toolbox.with(Arc::new(UpdatePlan)) } else { toolbox };
         if self.skills.catalogue.skills.is_empty() {
             return Ok(toolbox);
@@ -359,7 +363,7 @@ impl Skills {
         let places = SkillFolders::find(session)?;
         let log = SkillLog::new(&places, recorder.clone(), session.clock.clone());
         let mut catalogue = Catalogue::default();
-        if !wanted.no_tools {
+        if !wanted.tools.none {
             catalogue = places.catalogue();
             catalogue.tell(session);
             if let Some(project) = places.project().filter(|it| it.is_dir()) {

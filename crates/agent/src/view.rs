@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use axum::Router;
+use pages::Frame;
 use serde_json::json;
 use tokio::net::TcpListener;
 use usage_metrics::store::StoreFolder;
@@ -95,9 +96,10 @@ pub(crate) fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
     }
 }
 
-/// The same page, below a path of the dashboard.
-pub(crate) fn routes(below: &str, folder: StoreFolder, session: &Session) -> Router {
-    server::routes(below, Arc::new(Reading { folder, clock: Arc::clone(&session.clock) }))
+/// The same page below a path of the dashboard, in its frame.
+pub(crate) fn routes(below: &str, frame: Frame, folder: StoreFolder, session: &Session) -> Router {
+    let reading = Reading { folder, clock: Arc::clone(&session.clock) };
+    server::routes(below, frame, Arc::new(reading))
 }
 
 /// Completes on SIGINT or SIGTERM.

@@ -25,5 +25,6 @@ mod state;
 mod stored;
 mod tools;
 
+pub use page::metrics_frame;
 pub use program::Program;
 pub use server::{Options, ask_running, serve};

@@ -27,6 +27,8 @@ const DONE: &[(&str, &str)] = &[
     ("imported", "The servers are imported."),
 ];
 
+const SITE: &str = "agent";
+
 const fn item(
     group: &'static str,
     name: &'static str,
@@ -82,9 +84,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Viewer {
 
 impl Viewer {
     pub(crate) fn frame(&self, app: &App, title: &str, path: &str) -> Frame {
-        let item = |item: &NavItem| NavItem { is_current: item.path == path, ..item.clone() };
-        let nav = NAV.iter().map(item).collect();
-        Frame { nav, notice: self.done.clone(), ..frame(app, title) }
+        Frame { nav: nav(path), notice: self.done.clone(), ..frame(app, title) }
     }
 
     /// The page of a command that failed.
@@ -96,13 +96,20 @@ impl Viewer {
     }
 }
 
+fn nav(path: &str) -> Vec<NavItem> {
+    let item = |item: &NavItem| NavItem { is_current: item.path == path, ..item.clone() };
+    NAV.iter().map(item).collect()
+}
+
 fn frame(app: &App, title: &str) -> Frame {
-    Frame {
-        title: title.to_owned(),
-        site: "agent".to_owned(),
-        assets: app.assets.path(),
-        ..Frame::default()
-    }
+    let (title, site) = (title.to_owned(), SITE.to_owned());
+    Frame { title, site, assets: app.assets.path(), ..Frame::default() }
+}
+
+/// The frame of the page of metrics, whose files are its own.
+pub fn metrics_frame() -> Frame {
+    let (title, site) = ("Usage metrics".to_owned(), SITE.to_owned());
+    Frame { title, site, nav: nav("/metrics/"), ..Frame::default() }
 }
 
 pub(crate) fn bad(text: impl Into<String>) -> Notice {

@@ -1,4 +1,6 @@
-//! Checks that bytes are an image by decoding it completely.
+//! Decodes images, always completely, because providers reject a request with a broken image.
+
+pub(crate) mod scale;
 
 use std::io::Cursor;
 
@@ -16,15 +18,30 @@ const MAX_TAIL: usize = 4096;
 const BROKEN: MediaError = MediaError::BrokenImage;
 const TOO_LARGE: MediaError = MediaError::TooManyPixels;
 
+/// A decoded image; of an animation its first frame.
+#[derive(Debug)]
+struct Image {
+    media_type: &'static str,
+    width: u32,
+    height: u32,
+    /// The samples of each pixel, one byte each: grey, grey and alpha, RGB, or RGBA.
+    samples: Vec<u8>,
+    is_lossy: bool,
+    /// Metadata of a photograph, such as which side is up.
+    exif: Option<Vec<u8>>,
+}
+
 /// Returns the media type of an image that can be decoded.
 pub(crate) fn check(bytes: &[u8]) -> Result<&'static str, MediaError> {
+    decode(bytes).map(|image| image.media_type)
+}
+
+fn decode(bytes: &[u8]) -> Result<Image, MediaError> {
     match bytes {
-        [0x89, b'P', b'N', b'G', ..] => png(bytes).map(|()| "image/png"),
-        [0xff, 0xd8, 0xff, ..] => jpeg(bytes).map(|()| "image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => gif(bytes).map(|()| "image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => {
-            webp(bytes).map(|()| "image/webp")
-        }
+        [0x89, b'P', b'N', b'G', ..] => png(bytes),
+        [0xff, 0xd8, 0xff, ..] => jpeg(bytes),
+        [b'G', b'I', b'F', b'8', ..] => gif(bytes),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => webp(bytes),
         [] => Err(MediaError::EmptyImage),
         _ => Err(MediaError::UnknownImage),
     }
@@ -38,17 +55,20 @@ fn check_pixels(width: u64, height: u64, frames: u64) -> Result<(), MediaError> 
     }
 }
 
-fn png(bytes: &[u8]) -> Result<(), MediaError> {
+fn png(bytes: &[u8]) -> Result<Image, MediaError> {
     let limits = png::Limits { bytes: MAX_DECODER_BYTES };
-    let decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
+    let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
     let mut reader = decoder.read_info().map_err(|_| BROKEN)?;
-    let info = reader.info();
-    check_pixels(info.width.into(), info.height.into(), 1)?;
-    while reader.next_row().map_err(|_| BROKEN)?.is_some() {}
-    reader.finish().map_err(|_| BROKEN)
+    let (width, height) = reader.info().size();
+    check_pixels(width.into(), height.into(), 1)?;
+    let mut samples = vec![0; reader.output_buffer_size().ok_or(TOO_LARGE)?];
+    reader.next_frame(&mut samples).map_err(|_| BROKEN)?;
+    reader.finish().map_err(|_| BROKEN)?;
+    Ok(Image { media_type: "image/png", width, height, samples, is_lossy: false, exif: None })
 }
 
-fn jpeg(bytes: &[u8]) -> Result<(), MediaError> {
+fn jpeg(bytes: &[u8]) -> Result<Image, MediaError> {
     let tail = &bytes[bytes.len().saturating_sub(MAX_TAIL)..];
     if !tail.windows(2).any(|pair| pair == [0xff, 0xd9]) {
         return Err(MediaError::TruncatedImage);
@@ -59,37 +79,69 @@ fn jpeg(bytes: &[u8]) -> Result<(), MediaError> {
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
     decoder.decode_headers().map_err(|_| BROKEN)?;
     let info = decoder.info().ok_or(BROKEN)?;
-    check_pixels(info.width.into(), info.height.into(), 1)?;
-    decoder.decode().map(drop).map_err(|_| BROKEN)
+    let (width, height) = (u32::from(info.width), u32::from(info.height));
+    check_pixels(width.into(), height.into(), 1)?;
+    let samples = decoder.decode().map_err(|_| BROKEN)?;
+    let exif = decoder.exif().cloned();
+    Ok(Image { media_type: "image/jpeg", width, height, samples, is_lossy: true, exif })
 }
 
-fn gif(bytes: &[u8]) -> Result<(), MediaError> {
+fn gif(bytes: &[u8]) -> Result<Image, MediaError> {
     let mut options = gif::DecodeOptions::new();
-    let limit = std::num::NonZeroU64::new(MAX_PIXELS).ok_or(BROKEN)?;
+    let limit = std::num::NonZeroU64::new(MAX_PIXELS * 4).ok_or(BROKEN)?;
     options.set_memory_limit(gif::MemoryLimit::Bytes(limit));
+    options.set_color_output(gif::ColorOutput::RGBA);
     let mut decoder = options.read_info(Cursor::new(bytes)).map_err(|_| BROKEN)?;
-    check_pixels(decoder.width().into(), decoder.height().into(), 1)?;
-    let mut pixels: u64 = 0;
+    let (width, height) = (decoder.width(), decoder.height());
+    check_pixels(width.into(), height.into(), 1)?;
+    let (mut samples, mut pixels) = (Vec::new(), 0);
     while let Some(frame) = decoder.read_next_frame().map_err(|_| BROKEN)? {
         pixels += u64::from(frame.width) * u64::from(frame.height);
         if pixels > MAX_PIXELS {
             return Err(TOO_LARGE);
         }
+        if samples.is_empty() {
+            samples = on_canvas(frame, width.into(), height.into());
+        }
     }
-    if pixels == 0 { Err(MediaError::NoImageFrame) } else { Ok(()) }
+    if pixels == 0 {
+        return Err(MediaError::NoImageFrame);
+    }
+    let (width, height) = (width.into(), height.into());
+    Ok(Image { media_type: "image/gif", width, height, samples, is_lossy: false, exif: None })
 }
 
-fn webp(bytes: &[u8]) -> Result<(), MediaError> {
+/// A frame that may cover only a part of the image.
+fn on_canvas(frame: &gif::Frame<'_>, width: usize, height: usize) -> Vec<u8> {
+    let mut canvas = vec![0; width * height * 4];
+    let (left, top) = (usize::from(frame.left), usize::from(frame.top));
+    let row_bytes = usize::from(frame.width) * 4;
+    let visible = row_bytes.min(width.saturating_sub(left) * 4);
+    let rows = frame.buffer.chunks_exact(row_bytes).take(height.saturating_sub(top));
+    for (row, y) in rows.zip(top..) {
+        canvas[(y * width + left) * 4..][..visible].copy_from_slice(&row[..visible]);
+    }
+    canvas
+}
+
+fn webp(bytes: &[u8]) -> Result<Image, MediaError> {
     let mut decoder = image_webp::WebPDecoder::new(Cursor::new(bytes)).map_err(|_| BROKEN)?;
     let (width, height) = decoder.dimensions();
     let frames = if decoder.is_animated() { decoder.num_frames() } else { 1 };
     check_pixels(width.into(), height.into(), frames.into())?;
     decoder.set_memory_limit(MAX_DECODER_BYTES);
-    let mut pixels = vec![0; decoder.output_buffer_size().ok_or(TOO_LARGE)?];
-    if !decoder.is_animated() {
-        return decoder.read_image(&mut pixels).map_err(|_| BROKEN);
+    let mut samples = vec![0; decoder.output_buffer_size().ok_or(TOO_LARGE)?];
+    if decoder.is_animated() {
+        decoder.read_frame(&mut samples).map_err(|_| BROKEN)?;
+        let mut frame = vec![0; samples.len()];
+        for _ in 1..frames {
+            decoder.read_frame(&mut frame).map_err(|_| BROKEN)?;
+        }
+    } else {
+        decoder.read_image(&mut samples).map_err(|_| BROKEN)?;
     }
-    (0..frames).try_for_each(|_| decoder.read_frame(&mut pixels).map(drop).map_err(|_| BROKEN))
+    let is_lossy = decoder.is_lossy();
+    Ok(Image { media_type: "image/webp", width, height, samples, is_lossy, exif: None })
 }
 
 #[cfg(test)]

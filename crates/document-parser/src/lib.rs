@@ -22,6 +22,7 @@ pub mod worker;
 pub use audio::AudioKind;
 pub use confine::{Confinement, Landlock, Limits};
 pub use file::{FileFormat, FileText};
+pub use image::scale::{ImageLimits, ScaledImage};
 pub use job::{Job, Parsed, parse};
 pub use page::{Document, PageJob};
 pub use pool::{Error, Pool, WorkerProgram};

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use crate::audio::AudioKind;
 use crate::confine::{Confinement, Limits};
 use crate::file::{self, FileFormat, FileText};
+use crate::image::scale::{ImageLimits, ScaledImage};
 use crate::job::{Job, Parsed};
 use crate::page::{Document, PageJob};
 use crate::rejection::Rejection;
@@ -132,6 +133,18 @@ impl Pool {
     /// Returns the media type of an image that can be decoded.
     pub async fn image(&self, owner: Option<i64>, bytes: &[u8]) -> Result<&'static str, Error> {
         self.media(owner, &Job::Image, bytes).await
+    }
+
+    /// Makes an image smaller that exceeds the limits; `None` if it is within them.
+    pub async fn scaled(
+        &self,
+        limits: ImageLimits,
+        bytes: &[u8],
+    ) -> Result<Option<ScaledImage>, Error> {
+        match self.run(None, &Job::Scale(limits), bytes).await? {
+            Parsed::Scaled(image) => Ok(image),
+            _ => Err(Error::Crashed),
+        }
     }
 
     /// Returns the media type of audio with at least one frame.

@@ -11,7 +11,7 @@ pub struct Frame {
     pub site: String,
     /// The path of the assets: [`crate::AssetSet::path`].
     pub assets: String,
-    /// The links of the navigation.
+    /// The links of the navigation. A page without them has no header.
     pub nav: Vec<NavItem>,
     /// The signed-in account.
     pub account: Option<Account>,

@@ -8,11 +8,11 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcp_client::content::{self, media_type};
+use mcp_client::content::media_type;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The largest image: 5 MB as base64, which is the smallest limit of a provider.
+/// The largest image that a model is given: 5 MB as base64, the smallest limit of a provider.
 pub const MAX_IMAGE_BYTES: usize = 3_750_000;
 pub const MAX_FILE_BYTES: usize = 10 * 1024 * 1024;
 /// The most attachments of one request; the oldest ones are left out.
@@ -61,7 +61,7 @@ impl MediaKind {
         }
     }
 
-    fn of(mime: &str) -> Option<Self> {
+    pub(crate) fn of(mime: &str) -> Option<Self> {
         match mime {
             "image/png" | "image/jpeg" | "image/gif" | "image/webp" => Some(Self::Image),
             "audio/wav" | "audio/mpeg" => Some(Self::Audio),
@@ -94,6 +94,8 @@ pub enum AttachmentError {
     Unsupported,
     #[error("{bytes} bytes; the limit is {limit}")]
     TooLarge { bytes: usize, limit: usize },
+    #[error(transparent)]
+    Image(#[from] document_parser::Error),
 }
 
 impl Attachment {
@@ -133,27 +135,6 @@ impl Attachment {
     pub(crate) fn audio_format(&self) -> &'static str {
         if self.mime == "audio/mpeg" { "mp3" } else { "wav" }
     }
-}
-
-/// The attachments of a result that a model can be given; the text names the others.
-pub fn attached(
-    all: &[content::Attachment],
-    accepts: &BTreeSet<MediaKind>,
-    text: &mut String,
-) -> Vec<Attachment> {
-    let mut attached = Vec::new();
-    for (at, one) in all.iter().enumerate() {
-        let why = match Attachment::new(&one.bytes, None) {
-            Ok(attachment) if accepts.contains(&attachment.kind) => {
-                attached.push(attachment);
-                continue;
-            }
-            Ok(attachment) => format!("you cannot be given {}", attachment.kind.plural()),
-            Err(error) => error.to_string(),
-        };
-        text.push_str(&format!("\n[attachment {} is not shown: {why}]", at + 1));
-    }
-    attached
 }
 
 /// The description for people and for models that do not get the attachment.

@@ -45,6 +45,23 @@ pub struct RecordHeader {
     /// RFC 3339.
     pub created: String,
     pub model: String,
+    #[serde(default, skip_serializing_if = "ToolChoice::is_all")]
+    pub tools: ToolChoice,
+}
+
+/// The tools of a conversation, which are still those when it is resumed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolChoice {
+    /// Only those of these servers; of all if there is none.
+    pub servers: Vec<String>,
+    pub none: bool,
+}
+
+impl ToolChoice {
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A line after the header. A summary takes the place of the messages between the opening and the

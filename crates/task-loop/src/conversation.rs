@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::attachment::{Attachment, MediaKind};
 use crate::end::TaskEnd;
@@ -96,6 +97,8 @@ pub trait Journal: fmt::Debug + Send + Sync {
 #[derive(Debug, Default)]
 pub struct Conversation {
     pub(crate) messages: Vec<Message>,
+    /// Requests to a model are the same if their conversation has this and their bodies are equal.
+    pub(crate) scope: Uuid,
     journal: Option<Box<dyn Journal>>,
     /// Models, and kinds of attachments that they rejected.
     rejected: BTreeSet<(String, MediaKind)>,
@@ -107,18 +110,23 @@ impl Conversation {
     }
 
     pub fn of(messages: Vec<Message>) -> Self {
-        Self { messages, ..Self::default() }
+        Self { messages, scope: Uuid::new_v4(), ..Self::default() }
     }
 
-    /// Replaces the system message, which has the date.
-    pub fn open_with(&mut self, opening: Message) {
-        if let Some(first @ Message::System { .. }) = self.messages.first_mut() {
+    /// Replaces the system message, which has the date, by that of a new conversation.
+    pub fn open_like(&mut self, new: Self) {
+        if let Some(first @ Message::System { .. }) = self.messages.first_mut()
+            && let Some(opening) = new.messages.into_iter().next()
+        {
             *first = opening;
         }
     }
 
+    /// Keeps the conversation under an id. A request that is repeated after the program was killed
+    /// is the same request, which is charged once.
     #[must_use]
-    pub fn told_to(mut self, journal: Box<dyn Journal>) -> Self {
+    pub fn kept_as(mut self, id: &str, journal: Box<dyn Journal>) -> Self {
+        self.scope = Uuid::new_v5(&Uuid::NAMESPACE_OID, id.as_bytes());
         self.journal = Some(journal);
         self
     }

@@ -18,6 +18,7 @@ use mcp_client::config::Text;
 use mcp_client::transport::http_client::HttpClient;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 pub use self::error::{MemberError, RetryAdvice};
 pub use self::events::{Events, data};
@@ -83,6 +84,13 @@ impl MemberRequest {
     #[must_use]
     pub fn once(self, key: &str) -> Self {
         self.with(IDEMPOTENCY_KEY.clone(), key).repeatable()
+    }
+
+    /// It is done once in this scope, also by a program that sends the same body later.
+    #[must_use]
+    pub(crate) fn once_in(self, scope: Uuid) -> Self {
+        let key = format!("task-{}", Uuid::new_v5(&scope, &self.body).simple());
+        self.once(&key)
     }
 
     /// Done twice it is as if it were done once.

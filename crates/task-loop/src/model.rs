@@ -55,8 +55,6 @@ pub struct Question<'a> {
     pub tools: &'a [Definition],
     /// What the servers of the tools say, after our own system message.
     pub instructions: Option<&'a Message>,
-    /// The same key gives the same answer where the service keeps it.
-    pub key: &'a str,
     pub limits: &'a Limits,
 }
 
@@ -220,7 +218,7 @@ impl Model {
         question: &Question<'_>,
         hear: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Reply, MemberError> {
-        let Question { tools, key, limits, .. } = question;
+        let Question { conversation, tools, limits, .. } = question;
         let messages = question.messages(self);
         let messages: Vec<&Message> = messages.iter().map(AsRef::as_ref).collect();
         let (path, mut body, most) = match self.form {
@@ -252,7 +250,7 @@ impl Model {
         if !limits.stop.is_empty() && self.form == ApiKind::Chat {
             body["stop"] = limits.stop.clone().into();
         }
-        self.stream(path, &body, key, hear).await
+        self.stream(path, &body, conversation.scope, hear).await
     }
 
     pub async fn others(&self) -> Vec<String> {
@@ -269,10 +267,10 @@ impl Model {
         &self,
         path: &str,
         body: &Value,
-        key: &str,
+        scope: Uuid,
         hear: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Reply, MemberError> {
-        let ask = MemberRequest::post(path, body).once(key);
+        let ask = MemberRequest::post(path, body).once_in(scope);
         let mut stream = self.member.events(ask).await?;
         // A stream that reaches its end is charged its price; a replayed one was charged before.
         let cost = number(&stream.headers, &CHARGE).or_else(|| number(&stream.headers, &PRICE));
@@ -341,10 +339,6 @@ fn add_arguments(call: &mut Call, piece: &str) {
         let room = MAX_ARGUMENT_BYTES - call.arguments.len();
         call.arguments.push_str(&piece[..piece.floor_char_boundary(room)]);
     }
-}
-
-pub fn new_key() -> String {
-    format!("task-{}", Uuid::new_v4().simple())
 }
 
 /// The ids of the chat models that can be used now, where the service says so.

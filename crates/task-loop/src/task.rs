@@ -19,7 +19,7 @@ use crate::event::{Event, Listener};
 use crate::limits::Bounds;
 use crate::member::MemberError;
 use crate::metrics::TaskMetrics;
-use crate::model::{self, Finish, Limits, Model, Question, Reply};
+use crate::model::{Finish, Limits, Model, Question, Reply};
 use crate::retry::RetryBudget;
 use crate::toolbox::Toolbox;
 use crate::usage::TaskUsage;
@@ -76,16 +76,18 @@ impl From<&str> for UserInput {
     }
 }
 
+/// Runs a task, or continues the one that the conversation ends with.
 pub async fn run(
-    input: UserInput,
+    input: Option<UserInput>,
     conversation: &mut Conversation,
     context: &TaskContext<'_>,
     listener: &mut dyn Listener,
 ) -> TaskResult {
     let begun = Instant::now();
     context.counting.task_started();
-    let UserInput { text, attachments } = input;
-    conversation.push(Message::User { text, attachments });
+    if let Some(UserInput { text, attachments }) = input {
+        conversation.push(Message::User { text, attachments });
+    }
     let mut course = RunningTask::new(context, conversation, listener);
     let limit = context.bounds.time;
     let end = tokio::select! {
@@ -175,7 +177,6 @@ impl<'a, 'b> RunningTask<'a, 'b> {
         let instructions = instructions.map(|text| Message::System { text });
         let instructions = instructions.as_ref();
         let mut patience = RetryBudget::default();
-        let mut key = model::new_key();
         let mut is_summarising = self.context.old_turns == OldTurns::Summarise;
         loop {
             if is_summarising {
@@ -192,8 +193,7 @@ impl<'a, 'b> RunningTask<'a, 'b> {
             let coming = coming.insert(String::new());
             let schema = self.context.output_schema.clone();
             let limits = Limits { schema, ..Limits::default() };
-            let question =
-                Question { conversation, tools: &tools, instructions, key: &key, limits: &limits };
+            let question = Question { conversation, tools: &tools, instructions, limits: &limits };
             let mut hear = |text: &str| {
                 coming.push_str(text);
                 if let Some(new) = told.hear(text) {
@@ -210,10 +210,7 @@ impl<'a, 'b> RunningTask<'a, 'b> {
                 }
                 Err(trouble) if context_window::is_too_long(&trouble) && window.shrink() => {}
                 // Few services say what their models accept, so a model may reject attachments.
-                Err(trouble) if is_rejection(&trouble) && self.drop_rejected_attachments() => {
-                    // Another question needs another key.
-                    key = model::new_key();
-                }
+                Err(trouble) if is_rejection(&trouble) && self.drop_rejected_attachments() => {}
                 Err(trouble) => {
                     let Some(wait) = patience.wait_for(&trouble, told) else {
                         self.answered(&Err(&trouble));

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcp_client::config::Trust;
-use mcp_client::content::render;
+use mcp_client::content::{self, render};
 use mcp_client::host::BoxFuture;
 use mcp_client::registry::{RegisteredTool, Registry, ToolAction};
 use mcp_client::session::CallOptions;
@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 use usage_metrics::catalogue::{ToolCategory, ToolOutcome};
 
 use crate::approval_gate::{ApprovalGate, Verdict};
-use crate::attachment::{Attachment, MediaKind, attached};
+use crate::attacher::Attacher;
+use crate::attachment::{Attachment, MediaKind};
 use crate::conversation::Call;
 use crate::nearest::nearest;
 use crate::sanitizer::Sanitizer;
@@ -96,12 +97,18 @@ pub struct Toolbox {
     /// How many tokens the definitions of all tools may cost before they have to be found.
     most_tokens: u32,
     is_closed: bool,
+    attacher: Arc<Attacher>,
     accepts: BTreeSet<MediaKind>,
     found: Mutex<BTreeSet<Arc<str>>>,
 }
 
 impl Toolbox {
-    pub fn new(client: Client, gate: ApprovalGate, shown: Sanitizer) -> Self {
+    pub fn new(
+        client: Client,
+        gate: ApprovalGate,
+        shown: Sanitizer,
+        attacher: Arc<Attacher>,
+    ) -> Self {
         Self {
             client,
             gate,
@@ -110,6 +117,7 @@ impl Toolbox {
             parallel: BTreeSet::new(),
             most_tokens: u32::MAX,
             is_closed: false,
+            attacher,
             accepts: BTreeSet::new(),
             found: Mutex::default(),
         }
@@ -138,6 +146,16 @@ impl Toolbox {
     pub fn accepts(mut self, kinds: BTreeSet<MediaKind>) -> Self {
         self.accepts = kinds;
         self
+    }
+
+    /// The attachments of a result, prompt or resource for the model. The text says what was scaled
+    /// or left out.
+    pub async fn attached(
+        &self,
+        all: &[content::Attachment],
+        text: &mut String,
+    ) -> Vec<Attachment> {
+        self.attacher.attach_all(all, &self.accepts, text).await
     }
 
     #[must_use]
@@ -239,10 +257,10 @@ impl Toolbox {
         let approved = Some(entry.digest());
         let options = CallOptions { progress, approved, ..CallOptions::default() };
         let result = self.client.call(&call.name, arguments, options).await;
-        CallOutcome { approval: verdict, ..self.told(result) }
+        CallOutcome { approval: verdict, ..self.told(result).await }
     }
 
-    fn told(&self, result: Result<mcp_client::content::ToolOutcome, Error>) -> CallOutcome {
+    async fn told(&self, result: Result<content::ToolOutcome, Error>) -> CallOutcome {
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -262,7 +280,7 @@ impl Toolbox {
         let how = if outcome.is_error { CallStatus::Failed } else { CallStatus::Done };
         let mut text =
             if rendered.text.is_empty() { "[nothing]".to_owned() } else { rendered.text };
-        let attachments = attached(&rendered.attachments, &self.accepts, &mut text);
+        let attachments = self.attached(&rendered.attachments, &mut text).await;
         CallOutcome { how, text, attachments, charge_micros: charge, ..blocked(String::new()) }
     }
 

@@ -31,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mcp-client", &["pages", "settings"]),
     ("pages", &[]),
     ("settings", &[]),
-    ("task-loop", &["ledger", "mcp-client", "usage-metrics", "wire"]),
+    ("task-loop", &["document-parser", "ledger", "mcp-client", "usage-metrics", "wire"]),
     ("usage-metrics", &[]),
     ("web-reader", &["document-parser", "wire"]),
     ("wire", &[]),

@@ -1,7 +1,7 @@
 //! `agent chat`: a conversation. What the model says goes to standard output, as do the answers to
 //! commands; everything else goes to standard error.
 
-mod archive;
+pub(crate) mod archive;
 mod editor;
 mod export;
 mod input;
@@ -27,7 +27,7 @@ use crate::attended_person::OpenQuestions;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
 use crate::session::Session;
-use crate::task_setup::{TaskConfig, TaskRequest, TaskSetup};
+use crate::task_setup::{TaskRequest, TaskSetup};
 
 /// Chat with a model that can use tools
 #[derive(Debug, clap::Args)]
@@ -80,9 +80,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if !args.remove.is_empty() || args.remove_older.is_some() {
         return archive.remove(&args.remove, args.remove_older, session);
     }
-    if let Some(days) = TaskConfig::load(session)?.keep_days {
-        archive.remove_older(days, session)?;
-    }
+    archive.prune(session)?;
     if args.attended && !session.output.is_json() {
         return Err(Diagnostic::usage("--attended needs --json"));
     }
@@ -93,11 +91,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         }
         None => None,
     };
-    if args.manner.has_tools() {
+    let questions = args.attended.then(Arc::<OpenQuestions>::default);
+    let wanted = args.manner.wanted(kept.as_ref().map(|kept| &kept.tools));
+    let wanted = TaskRequest { attended: questions.clone(), ..wanted };
+    if !wanted.tools.none {
         project::offer(session)?;
     }
-    let questions = args.attended.then(Arc::<OpenQuestions>::default);
-    let wanted = TaskRequest { attended: questions.clone(), ..args.manner.wanted() };
     let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
     setup.open(async |setup, client, interrupts| {
         let surface = if args.attended { ExecutionSurface::Desktop } else { ExecutionSurface::Tui };

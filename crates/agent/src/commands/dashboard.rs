@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use dashboard::{Options, Program};
+use dashboard::{Options, Program, metrics_frame};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -67,7 +67,7 @@ async fn serve(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let options = Options {
         program: Program { path, options: profile.into_iter().collect() },
         socket,
-        metrics: view::routes("metrics", metrics::folder(session)?, session),
+        metrics: view::routes("metrics", metrics_frame(), metrics::folder(session)?, session),
         idle: Duration::from_mins(args.idle),
     };
     let output = session.output.clone();

@@ -1,5 +1,5 @@
 //! `agent run`: one task, or many of a file. The answer goes to standard output, everything else to
-//! standard error.
+//! standard error. The conversation of a single task is saved, so that it can be resumed.
 
 mod batch;
 
@@ -11,16 +11,18 @@ use std::time::Duration;
 use mcp_client::Client;
 use serde_json::Value;
 use task_loop::approval_gate::PreApprovals;
-use task_loop::attachment::Attachment;
+use task_loop::chat_record::{ChatRecord, ToolChoice};
+use task_loop::conversation::Message;
 use task_loop::limits::{Bounds, MAX_ROUNDS, MAX_TIME};
 use task_loop::model::ApiKind;
-use task_loop::{OldTurns, TaskContext, UserInput};
+use task_loop::{TaskContext, TaskResult, UserInput};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
+use super::chat::archive::{ChatArchive, ResumedChat};
 use super::mcp::project;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
-use crate::runtime::Interrupts;
+use crate::runtime::{Interrupts, StopSignal};
 use crate::session::Session;
 use crate::task_error::end_diagnostic;
 use crate::task_printer::TaskPrinter;
@@ -28,18 +30,22 @@ use crate::task_setup::{TaskRequest, TaskSetup, micros};
 use crate::{attachments, config};
 
 const MAX_INPUT_BYTES: u64 = 8 * 1024 * 1024;
+/// What `--resume` calls the most recent task.
+const LAST: &str = "last";
 
 /// Run a task with tools
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The answer goes to stdout; messages go to stderr. Piped input is passed to the model with the \
-task. Risky tool calls are shown in full and need your approval.
+task. Risky tool calls are shown in full and need your approval. Tasks are saved like chats; \
+resume one with `--resume`.
 
 Examples:
   agent run \"What changed in this folder today?\"
   git diff | agent run \"Review this change\"
   agent run --image shot.png \"What is wrong on this page?\"
   agent run --json \"Say hello\" | jq .
+  agent run --resume
   agent run --batch tasks.txt --jobs 4 > answers.jsonl")]
 pub(crate) struct Args {
     /// Task in your own words; `-` or nothing reads stdin
@@ -52,6 +58,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 2, requires = "batch",
           value_parser = clap::value_parser!(u8).range(1..=16))]
     jobs: u8,
+    /// Resume a task, with a new message if there is one [default: the most recent task]
+    #[arg(long, value_name = "ID|last", num_args = 0..=1, default_missing_value = LAST,
+          conflicts_with = "batch")]
+    resume: Option<String>,
+    /// Do not save the conversation
+    #[arg(long, conflicts_with_all = ["batch", "resume"])]
+    no_save: bool,
     /// Image, PDF or audio file to attach; can be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "batch")]
     image: Vec<PathBuf>,
@@ -104,15 +117,17 @@ enum Api {
 }
 
 impl TaskOptions {
-    pub(crate) fn wanted(&self) -> TaskRequest {
+    /// A resumed conversation has the tools that it had, unless others are requested.
+    pub(crate) fn wanted(&self, resumed: Option<&ToolChoice>) -> TaskRequest {
+        let given = ToolChoice { servers: self.server.clone(), none: self.no_tools };
+        let before = resumed.filter(|_| given.is_all()).cloned();
         TaskRequest {
             model: self.model.clone(),
             form: self.api.map(|api| match api {
                 Api::Chat => ApiKind::Chat,
                 Api::Responses => ApiKind::Responses,
             }),
-            servers: self.server.clone(),
-            no_tools: self.no_tools,
+            tools: before.unwrap_or(given),
             beforehand: PreApprovals {
                 yes: self.yes,
                 servers: self.approve.iter().cloned().collect(),
@@ -120,10 +135,6 @@ impl TaskOptions {
             is_alone: false,
             attended: None,
         }
-    }
-
-    pub(crate) fn has_tools(&self) -> bool {
-        !self.no_tools
     }
 
     pub(crate) fn names_a_model(&self) -> bool {
@@ -158,12 +169,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         Some(path) => Some(batch::read(path)?),
         None => None,
     };
-    let words = if tasks.is_none() { words(&args.words)? } else { String::new() };
-    let attachments: Vec<Attachment> =
-        args.image.iter().map(|path| attachments::read(path)).collect::<Result<_, _>>()?;
-    let input = UserInput { text: words, attachments };
-    let wanted = TaskRequest { is_alone: tasks.is_some(), ..args.manner.wanted() };
-    if tasks.is_none() && args.manner.has_tools() {
+    let words = if tasks.is_none() { words(args)? } else { String::new() };
+    let archive = ChatArchive::of_runs(session)?;
+    archive.prune(session)?;
+    let resumed = match &args.resume {
+        Some(id) => Some(archive.resume(Some(id.as_str()).filter(|id| *id != LAST), session)?),
+        None => None,
+    };
+    let wanted = args.manner.wanted(resumed.as_ref().map(|resumed| &resumed.tools));
+    let model = wanted.model.clone().or_else(|| resumed.as_ref().map(|it| it.model.clone()));
+    let wanted = TaskRequest { model, is_alone: tasks.is_some(), ..wanted };
+    if tasks.is_none() && !wanted.tools.none {
         project::offer(session)?;
     }
     let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
@@ -171,64 +187,125 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         let shared = SharedTaskSetup { setup: &setup, client, schema };
         match &tasks {
             Some(tasks) => batch::run(tasks, args, shared, interrupts, session).await,
-            None => one(input, args, shared, interrupts, session).await,
+            None => {
+                let task = SingleTask { args, words, archive, record: None };
+                task.run(resumed, shared, interrupts, session).await
+            }
         }
     })
 }
 
-async fn one(
-    input: UserInput,
-    args: &Args,
-    SharedTaskSetup { setup, client, schema }: SharedTaskSetup<'_>,
-    interrupts: &mut Interrupts,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let ran = interrupts.guard(async |stop| {
+struct SingleTask<'a> {
+    args: &'a Args,
+    words: String,
+    archive: ChatArchive,
+    /// There is none if the conversation is not saved.
+    record: Option<ChatRecord>,
+}
+
+impl SingleTask<'_> {
+    async fn run(
+        mut self,
+        resumed: Option<ResumedChat>,
+        shared: SharedTaskSetup<'_>,
+        interrupts: &mut Interrupts,
+        session: &Session,
+    ) -> Result<(), Diagnostic> {
+        let setup = shared.setup;
+        let working = interrupts
+            .guard(async |stop: StopSignal| self.work(resumed, shared, &stop, session).await);
+        let ended = working.await.flatten().and_then(|(done, printer)| {
+            if let Some(record) = &self.record {
+                record.spent(done.spent);
+            }
+            if !printer.has_told() && !session.output.is_json() && !done.answer.is_empty() {
+                let mut answer = setup.fleet.shown.whole(&done.answer);
+                if !answer.ends_with('\n') {
+                    answer.push('\n');
+                }
+                session.output.bytes(answer.as_bytes())?;
+            }
+            if let Some(trouble) = printer.trouble {
+                return Err(trouble);
+            }
+            end_diagnostic(&done.end, &setup.member).map_or(Ok(()), Err)
+        });
+        ended.map_err(|diagnostic| match &self.record {
+            Some(record) if record.has_begun() => diagnostic
+                .hint(format!("resume the task with `agent run --resume {}`", record.id())),
+            _ => diagnostic,
+        })
+    }
+
+    async fn work(
+        &mut self,
+        resumed: Option<ResumedChat>,
+        SharedTaskSetup { setup, client, schema }: SharedTaskSetup<'_>,
+        stop: &StopSignal,
+        session: &Session,
+    ) -> Result<(TaskResult, TaskPrinter), Diagnostic> {
+        let mut input =
+            UserInput { text: std::mem::take(&mut self.words), attachments: Vec::new() };
+        for path in &self.args.image {
+            input.attachments.push(attachments::read(path, &setup.attacher).await?);
+        }
         let counting = setup.counting(Entrypoint::Interactive, ExecutionSurface::Cli);
-        let model = setup.ready(client, &counting, &stop).await?;
+        let model = setup.ready(client, &counting, stop).await?;
         attachments::check(&input.attachments, &model)?;
         let (shown, reporter) = (setup.fleet.shown.clone(), Arc::clone(&setup.fleet.reporter));
         let toolbox = setup.toolbox(client, &model, session)?;
+        let new = setup.conversation(&model, session);
+        let mut conversation = match resumed {
+            Some(mut resumed) => {
+                resumed.conversation.open_like(new);
+                if resumed.model != model.id {
+                    resumed.record.model(&model.id);
+                }
+                self.record = Some(resumed.record);
+                resumed.conversation
+            }
+            None if self.args.no_save => new,
+            None => {
+                let tools = setup.wanted.tools.clone();
+                let (record, saved) = self.archive.begin(new, &model.id, tools, session);
+                self.record = Some(record);
+                saved
+            }
+        };
         let context = TaskContext {
             model: &model,
             toolbox: &toolbox,
-            bounds: args.manner.bounds(setup.bounds()),
-            // There is one turn.
-            old_turns: OldTurns::Cut,
+            bounds: self.args.manner.bounds(setup.bounds()),
+            old_turns: setup.config.old_turns(),
             output_schema: schema.clone(),
             counting,
-            stop: stop.now,
-            is_ending: stop.is_ending,
+            stop: stop.now.clone(),
+            is_ending: stop.is_ending.clone(),
         };
         let mut printer = TaskPrinter::new(session.output.clone(), shown, reporter);
         if schema.is_some() {
             // Answers that do not match are not shown.
             printer.at_the_end();
         }
-        let mut conversation = setup.conversation(&model, session);
+        let is_new = !input.text.is_empty() || !input.attachments.is_empty();
+        let input = match conversation.messages().last() {
+            _ if is_new => Some(input),
+            // After its own words, a model has nothing to answer.
+            Some(Message::Assistant { .. }) => Some("Continue.".into()),
+            _ => None,
+        };
         let done = task_loop::run(input, &mut conversation, &context, &mut printer).await;
-        Ok::<_, Diagnostic>((done, printer))
-    });
-    let (done, printer) = ran.await??;
-    if !printer.has_told() && !session.output.is_json() && !done.answer.is_empty() {
-        let mut answer = setup.fleet.shown.whole(&done.answer);
-        if !answer.ends_with('\n') {
-            answer.push('\n');
-        }
-        session.output.bytes(answer.as_bytes())?;
+        Ok((done, printer))
     }
-    if let Some(trouble) = printer.trouble {
-        return Err(trouble);
-    }
-    end_diagnostic(&done.end, &setup.member).map_or(Ok(()), Err)
 }
 
-fn words(typed: &[String]) -> Result<String, Diagnostic> {
-    let typed = typed.join(" ");
+/// What the model is told; nothing is read from a terminal for a task that is resumed.
+fn words(args: &Args) -> Result<String, Diagnostic> {
     let is_piped = !io::stdin().is_terminal();
+    let typed = args.words.join(" ");
     let typed = if typed.trim() == "-" { String::new() } else { typed };
     let mut piped = String::new();
-    if is_piped || typed.trim().is_empty() {
+    if is_piped || (typed.trim().is_empty() && args.resume.is_none()) {
         let read = io::stdin().lock().take(MAX_INPUT_BYTES + 1).read_to_string(&mut piped);
         read.map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
     }
@@ -240,6 +317,7 @@ fn words(typed: &[String]) -> Result<String, Diagnostic> {
         (false, true) => typed,
         (true, false) => piped,
         (false, false) => format!("{typed}\n\n{piped}"),
+        (true, true) if args.resume.is_some() => String::new(),
         (true, true) => {
             return Err(Diagnostic::usage("missing task")
                 .hint("pass it as an argument: `agent run \"Say hello\"`"));

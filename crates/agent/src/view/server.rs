@@ -11,11 +11,11 @@ use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{self, HeaderValue};
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use pages::{Asset, BASE_STYLE};
+use pages::{Asset, AssetSet, Frame};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -60,9 +60,18 @@ impl Site {
     }
 }
 
+/// What the handlers work with.
+#[derive(Debug)]
+struct Content {
+    frame: Frame,
+    assets: AssetSet,
+    reading: Arc<Reading>,
+}
+
 #[derive(Template)]
 #[template(path = "metrics.html")]
 struct Page {
+    frame: Frame,
     version: &'static str,
     folder: String,
 }
@@ -93,13 +102,18 @@ pub(super) async fn serve(
 
 fn router(site: Site) -> Router {
     let site = Arc::new(site);
-    routes(&site.token, Arc::clone(&site.reading))
+    let frame = Frame { nav: Vec::new(), ..dashboard::metrics_frame() };
+    routes(&site.token, frame, Arc::clone(&site.reading))
         .fallback(async || not_found())
         .layer(middleware::from_fn_with_state(site, guard))
 }
 
 /// The page and its data, below a path. Who is answered is decided by a layer around them.
-pub(super) fn routes(below: &str, reading: Arc<Reading>) -> Router {
+pub(super) fn routes(below: &str, frame: Frame, reading: Arc<Reading>) -> Router {
+    let assets = AssetSet::new(&OWN_ASSETS);
+    // Relative, because the path of the page may be a secret.
+    let path = assets.path().trim_start_matches('/').to_owned();
+    let content = Content { frame: Frame { assets: path, ..frame }, assets, reading };
     let at = |path: &str| format!("/{below}/{path}");
     Router::new()
         .route(&at(""), get(page))
@@ -107,8 +121,8 @@ pub(super) fn routes(below: &str, reading: Arc<Reading>) -> Router {
         .route(&at("next.json"), get(next))
         .route(&at("next/{file}"), get(draft))
         .route(&at("packages/{file}"), get(package))
-        .route(&at("assets/{name}"), get(asset))
-        .with_state(reading)
+        .route(&at("assets/{version}/{name}"), get(asset))
+        .with_state(Arc::new(content))
 }
 
 /// Authorizes requests and sets the headers of every response.
@@ -134,10 +148,13 @@ async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
     response
 }
 
-async fn page(State(reading): State<Arc<Reading>>) -> Response {
+type Shared = State<Arc<Content>>;
+
+async fn page(State(shared): Shared) -> Response {
     let page = Page {
+        frame: shared.frame.clone(),
         version: env!("CARGO_PKG_VERSION"),
-        folder: reading.folder.root().display().to_string(),
+        folder: shared.reading.folder.root().display().to_string(),
     };
     match page.render() {
         Ok(html) => content(HTML, html.into_bytes()),
@@ -145,25 +162,28 @@ async fn page(State(reading): State<Arc<Reading>>) -> Response {
     }
 }
 
-async fn asset(Path(name): Path<String>) -> Response {
-    let asset = ASSETS.into_iter().find(|asset| asset.name == name);
-    asset.map_or_else(not_found, |asset| content(asset.media_type, asset.text))
+async fn asset(
+    State(shared): Shared,
+    Path((version, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    shared.assets.answer(&version, &name, &headers).unwrap_or_else(not_found)
 }
 
-async fn data(State(reading): State<Arc<Reading>>) -> Response {
-    json(read(&reading, Reading::data_json).await)
+async fn data(State(shared): Shared) -> Response {
+    json(read(&shared.reading, Reading::data_json).await)
 }
 
-async fn next(State(reading): State<Arc<Reading>>) -> Response {
-    json(read(&reading, Reading::next).await)
+async fn next(State(shared): Shared) -> Response {
+    json(read(&shared.reading, Reading::next).await)
 }
 
-async fn draft(State(reading): State<Arc<Reading>>, Path(file): Path<String>) -> Response {
-    json(read(&reading, move |reading| reading.draft(package_id(&file))).await)
+async fn draft(State(shared): Shared, Path(file): Path<String>) -> Response {
+    json(read(&shared.reading, move |reading| reading.draft(package_id(&file))).await)
 }
 
-async fn package(State(reading): State<Arc<Reading>>, Path(file): Path<String>) -> Response {
-    json(read(&reading, move |reading| reading.package(package_id(&file))).await)
+async fn package(State(shared): Shared, Path(file): Path<String>) -> Response {
+    json(read(&shared.reading, move |reading| reading.package(package_id(&file))).await)
 }
 
 /// What the file of a package is called without its ending; no package has an empty id.
@@ -211,8 +231,7 @@ macro_rules! asset {
     };
 }
 
-const ASSETS: [Asset; 12] = [
-    BASE_STYLE,
+const OWN_ASSETS: [Asset; 11] = [
     asset!("metrics.css", "text/css"),
     asset!("metrics.js", "text/javascript"),
     asset!("chart.js", "text/javascript"),

@@ -126,7 +126,7 @@ pub(super) fn calls(name: &str, arguments: &serde_json::Value) -> Step {
 /// What every run has otherwise.
 pub(super) fn settings() -> insta::Settings {
     let mut settings = crate::gateway::settings();
-    settings.add_filter(r"\d{8}-\d{6}-[0-9a-f]{4}", "[id]");
+    settings.add_filter(r"\d{8}-\d{6}-[0-9a-f]{8}", "[id]");
     settings.add_filter(r"\d+ ms, ", "[time], ");
     settings.add_filter(r"\d\.\d s, ", "[time], ");
     settings.add_filter(r"(?m)  +\d+ s$", "  [since]");

@@ -85,6 +85,7 @@ impl Drop for Dashboard {
     }
 }
 
+#[derive(Debug)]
 struct Answer {
     status: u16,
     head: String,

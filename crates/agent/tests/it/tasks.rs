@@ -12,6 +12,7 @@ mod interrupted;
 mod no_tools;
 mod planned;
 mod results;
+mod resumed;
 mod rooted;
 mod running;
 mod served;

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use super::*;
 
 /// A PNG of one colour.
-fn picture(width: u32, height: u32) -> Vec<u8> {
+pub(super) fn picture(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Grayscale);
@@ -17,7 +17,7 @@ fn picture(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-fn animation(frames: u16) -> Vec<u8> {
+pub(super) fn animation(frames: u16) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = gif::Encoder::new(&mut bytes, 8, 8, &[0, 0, 0, 255, 255, 255]).unwrap();
     for _ in 0..frames {
@@ -29,7 +29,7 @@ fn animation(frames: u16) -> Vec<u8> {
     bytes
 }
 
-fn web_picture() -> Vec<u8> {
+pub(super) fn web_picture() -> Vec<u8> {
     let mut bytes = Vec::new();
     let encoder = image_webp::WebPEncoder::new(&mut bytes);
     encoder.encode(&[7; 192], 8, 8, image_webp::ColorType::Rgb8).unwrap();
@@ -44,7 +44,7 @@ const GREY: &str = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExIS
         ipKTlJWWl5iZmqKjpKWmp6ipqrKztLW2t7i5usLDxMXGx8jJytLT1NXW19jZ2uHi4+Tl5ufo6erx8vP09fb3\
         +Pn6/9oACAEBAAA/AEt/AvT9z+lf/9k=";
 
-fn photograph() -> Vec<u8> {
+pub(super) fn photograph() -> Vec<u8> {
     BASE64.decode(GREY).unwrap()
 }
 

@@ -50,7 +50,7 @@ fn a_journal_hears_everything_that_is_said_from_then_on() {
         fn summarised(&mut self, _: &str, _: usize) {}
     }
     let (sender, heard) = std::sync::mpsc::channel();
-    let mut conversation = Conversation::new("s").told_to(Box::new(Heard(sender)));
+    let mut conversation = Conversation::new("s").kept_as("a", Box::new(Heard(sender)));
     conversation.push(Message::Assistant { text: String::new(), calls: vec![call("1")] });
     assert_eq!(conversation.close_lost_calls(), [call("1")]);
     drop(conversation);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Inner;
 use crate::conversation::{Call, Conversation, Message};
-use crate::model::{Finish, Limits, Model, Question, Reply, new_key};
+use crate::model::{Finish, Limits, Model, Question, Reply};
 use crate::person::{ApprovalAnswer, SamplingRequest};
 use crate::toolbox::Definition;
 
@@ -65,7 +65,6 @@ impl Inner {
             conversation: &conversation,
             tools: &tools,
             instructions: None,
-            key: &new_key(),
             limits: &Limits { max_tokens: Some(max_tokens), ..limits(params) },
         };
         let mut nobody = |_: &str| {};

@@ -11,7 +11,7 @@ use crate::end::TaskEnd;
 use crate::event::{Event, Listener};
 use crate::member::MemberError;
 use crate::model::adapted::{ToolHistory, adapted};
-use crate::model::{self, Limits, Question};
+use crate::model::{Limits, Question};
 
 /// The longest summary, in tokens.
 const MAX_SUMMARY_TOKENS: u32 = 2000;
@@ -74,14 +74,8 @@ impl RunningTask<'_, '_> {
         let window = ContextWindow::of(context.model, &[], Some(INSTRUCTIONS));
         let asked = Conversation::of(vec![system, Message::user(window.newest(&text))]);
         let limits = Limits { max_tokens: Some(MAX_SUMMARY_TOKENS), ..Limits::default() };
-        let key = model::new_key();
-        let question = Question {
-            conversation: &asked,
-            tools: &[],
-            instructions: None,
-            key: &key,
-            limits: &limits,
-        };
+        let question =
+            Question { conversation: &asked, tools: &[], instructions: None, limits: &limits };
         listener.event(Event::Asking { model: &context.model.id });
         // A cancelled question counts.
         self.coming = Some(String::new());

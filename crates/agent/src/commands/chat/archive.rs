@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use serde_json::json;
 use task_loop::chat_record::{
-    self, ChatRecord, ParsedRecord, RecordError, RecordHeader, RecordObserver,
+    self, ChatRecord, ParsedRecord, RecordError, RecordHeader, RecordObserver, ToolChoice,
 };
 use task_loop::conversation::{Conversation, Message};
 use task_loop::untrusted::printable;
@@ -21,42 +21,55 @@ use crate::output::{Output, WARNING};
 use crate::session::Session;
 use crate::table::{Table, counted};
 use crate::task_printer::shortened;
+use crate::task_setup::TaskConfig;
 
 const MAX_LISTED: usize = 200;
 /// How many of the first words are listed, in characters.
 const MAX_WORDS_CHARS: usize = 40;
 
+/// What the ids of conversations of `agent run` begin with.
+const RUN: &str = "run-";
+
 #[derive(Debug)]
-pub(super) struct ChatArchive {
+pub(crate) struct ChatArchive {
     folder: PathBuf,
+    /// What the ids of new conversations begin with.
+    prefix: &'static str,
 }
 
 #[derive(Debug)]
-pub(super) struct ResumedChat {
-    pub(super) record: ChatRecord,
-    pub(super) conversation: Conversation,
-    pub(super) model: String,
-    pub(super) spent: TaskUsage,
+pub(crate) struct ResumedChat {
+    pub(crate) record: ChatRecord,
+    pub(crate) conversation: Conversation,
+    pub(crate) model: String,
+    pub(crate) spent: TaskUsage,
+    pub(crate) tools: ToolChoice,
 }
 
 impl ChatArchive {
-    pub(super) fn of(session: &Session) -> Result<Self, Diagnostic> {
-        Ok(Self { folder: session.home()?.chat().join("sessions") })
+    pub(crate) fn of(session: &Session) -> Result<Self, Diagnostic> {
+        Ok(Self { folder: session.home()?.chat().join("sessions"), prefix: "" })
     }
 
-    pub(super) fn begin(
+    /// The same for `agent run`, which resumes its own conversations unless an id says otherwise.
+    pub(crate) fn of_runs(session: &Session) -> Result<Self, Diagnostic> {
+        Ok(Self { prefix: RUN, ..Self::of(session)? })
+    }
+
+    pub(crate) fn begin(
         &self,
         conversation: Conversation,
         model: &str,
+        tools: ToolChoice,
         session: &Session,
     ) -> (ChatRecord, Conversation) {
         let now = session.clock.now().to_string();
         let digits: String = now.chars().filter(char::is_ascii_digit).take(14).collect();
         let (day, time) = digits.split_at(digits.len().min(8));
         let chance = Uuid::new_v4().simple().to_string();
-        let id = format!("{day}-{time}-{}", &chance[..4]);
+        let id = format!("{}{day}-{time}-{}", self.prefix, &chance[..8]);
         let path = self.path(&id);
-        let head = RecordHeader { id, created: now, model: model.to_owned() };
+        let head = RecordHeader { id: id.clone(), created: now, model: model.to_owned(), tools };
         let opening = conversation.messages().to_vec();
         let record = ChatRecord::begin(
             path,
@@ -64,11 +77,11 @@ impl ChatArchive {
             opening,
             Box::new(StorageWarning(session.output.clone())),
         );
-        (record.clone(), conversation.told_to(Box::new(record)))
+        (record.clone(), conversation.kept_as(&id, Box::new(record)))
     }
 
     /// The conversation of this id, or the one that was used last.
-    pub(super) fn resume(
+    pub(crate) fn resume(
         &self,
         id: Option<&str>,
         session: &Session,
@@ -88,7 +101,8 @@ impl ChatArchive {
                 "{WARNING}note:{WARNING:#} the last line of {path} is incomplete and was discarded"
             ));
         }
-        let mut conversation = Conversation::of(read.messages).told_to(Box::new(record.clone()));
+        let mut conversation =
+            Conversation::of(read.messages).kept_as(&id, Box::new(record.clone()));
         let lost = conversation.close_lost_calls();
         if !lost.is_empty() {
             let names: Vec<String> = lost.iter().map(|call| printable(&call.name)).collect();
@@ -96,7 +110,8 @@ impl ChatArchive {
                 .output
                 .warn(format!("these tool calls may or may not have run: {}", names.join(", ")));
         }
-        Ok(ResumedChat { record, conversation, model: read.model, spent: read.spent })
+        let (model, spent, tools) = (read.model, read.spent, read.head.tools);
+        Ok(ResumedChat { record, conversation, model, spent, tools })
     }
 
     /// Whether a message of the person or the model contains these words, in lower case.
@@ -125,9 +140,12 @@ impl ChatArchive {
     }
 
     fn newest(&self) -> Result<String, Diagnostic> {
-        let newest = self.ids()?.into_iter().next();
+        let is_own = |(id, _): &(String, SystemTime)| id.starts_with(RUN) == (self.prefix == RUN);
+        let newest = self.ids()?.into_iter().find(is_own);
         newest.map(|(id, _)| id).ok_or_else(|| {
-            Diagnostic::usage("no conversation to resume").hint("start one with `agent chat`")
+            let command = if self.prefix == RUN { "agent run" } else { "agent chat" };
+            Diagnostic::usage("no conversation to resume")
+                .hint(format!("start one with `{command}`"))
         })
     }
 
@@ -180,8 +198,14 @@ impl ChatArchive {
         Ok(())
     }
 
+    /// Deletes what the configuration says is too old.
+    pub(crate) fn prune(&self, session: &Session) -> Result<(), Diagnostic> {
+        let days = TaskConfig::load(session)?.keep_days;
+        days.map_or(Ok(0), |days| self.remove_older(days, session)).map(drop)
+    }
+
     /// Deletes the conversations that were not used for so many days and are not open.
-    pub(super) fn remove_older(&self, days: u32, session: &Session) -> Result<usize, Diagnostic> {
+    fn remove_older(&self, days: u32, session: &Session) -> Result<usize, Diagnostic> {
         let oldest = session.clock.now().minus_days(days).as_ms();
         let mut removed = 0;
         for (id, used) in self.ids()? {

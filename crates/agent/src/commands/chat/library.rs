@@ -2,7 +2,7 @@
 
 mod watched;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use mcp_client::supervisor::ServerState;
 use mcp_client::tool::{Prompt, ResourceTemplate};
 use mcp_client::tool_name::registered_name;
 use task_loop::UserInput;
-use task_loop::attachment::{MediaKind, attached};
+use task_loop::toolbox::Toolbox;
 use task_loop::untrusted::printable;
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
@@ -101,7 +101,7 @@ impl Library {
         &self,
         name: &str,
         typed: &str,
-        accepts: &BTreeSet<MediaKind>,
+        toolbox: &Toolbox,
     ) -> Result<UserInput, Diagnostic> {
         if self.find(name).is_none() {
             let new = list(&self.client).await;
@@ -112,14 +112,14 @@ impl Library {
         let arguments = arguments(prompt, typed)?;
         let filled = self.client.prompt(server, &prompt.name, &arguments).await;
         let filled = filled.map_err(|error| failed(&format!("prompt /{name}"), &error))?;
-        Ok(rendered(&filled, accepts))
+        Ok(rendered(&filled, toolbox).await)
     }
 
     /// The resources that a message mentions, below its words.
     pub(super) async fn with_mentions(
         &self,
         said: &mut UserInput,
-        accepts: &BTreeSet<MediaKind>,
+        toolbox: &Toolbox,
     ) -> Result<(), Diagnostic> {
         let servers = self.client.servers_with_resources();
         let mentioned: Vec<(String, String)> = words(&said.text)
@@ -137,7 +137,7 @@ impl Library {
             let read =
                 read.map_err(|error| failed(&format!("resource @{server}:{uri}"), &error))?;
             let what = format!("resource {uri} of the MCP server {server}");
-            append(said, &what, rendered(&read, accepts));
+            append(said, &what, rendered(&read, toolbox).await);
         }
         Ok(())
     }
@@ -330,9 +330,8 @@ pub(super) fn append(said: &mut UserInput, what: &str, UserInput { text, attachm
     said.attachments.extend(attachments);
 }
 
-/// The text of a prompt, resource or result, bounded, and what is attached to it for a model that
-/// accepts these kinds.
-pub(super) fn rendered(outcome: &ToolOutcome, accepts: &BTreeSet<MediaKind>) -> UserInput {
+/// The text of a prompt, resource or result, bounded, and what is attached to it for the model.
+pub(super) async fn rendered(outcome: &ToolOutcome, toolbox: &Toolbox) -> UserInput {
     let rendered = render(outcome);
     let mut text = rendered.text;
     let most = text.floor_char_boundary(MAX_TEXT_BYTES);
@@ -341,7 +340,7 @@ pub(super) fn rendered(outcome: &ToolOutcome, accepts: &BTreeSet<MediaKind>) -> 
         text.truncate(most);
         text.push_str(&format!("\n[{gone} more bytes omitted]"));
     }
-    let attachments = attached(&rendered.attachments, accepts, &mut text);
+    let attachments = toolbox.attached(&rendered.attachments, &mut text).await;
     UserInput { text, attachments }
 }
 

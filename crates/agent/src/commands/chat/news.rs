@@ -24,7 +24,7 @@ impl ChatSession<'_> {
             // A server that is not there is asked again with the next message.
             let _ = tokio::time::timeout(TASK_TIMEOUT, self.add_result(&kept, said)).await;
         }
-        for name in self.library.with_changes(said, &self.model.accepts).await {
+        for name in self.library.with_changes(said, &self.toolbox).await {
             let name = printable(&name);
             self.output().note(format!("{DIM}attached {name} again: it changed{DIM:#}"));
         }
@@ -45,7 +45,7 @@ impl ChatSession<'_> {
         }
         let what = format!("result of an earlier call of {tool}");
         match self.client.task_result(task, &CallOptions::default()).await {
-            Ok(outcome) => append(said, &what, rendered(&outcome, &self.model.accepts)),
+            Ok(outcome) => append(said, &what, rendered(&outcome, &self.toolbox).await),
             Err(Error::TaskCancelled { .. }) => return note("cancelled"),
             Err(error) if error.kind() == ErrorKind::Call => {
                 append(said, &what, format!("error: {error}").as_str().into());

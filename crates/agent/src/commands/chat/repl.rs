@@ -129,11 +129,12 @@ impl ChatSession<'_> {
 
     /// The images whose paths a person typed or pasted. Paths in piped text are not files that a
     /// person chose.
-    fn pasted(&self, words: &str) -> Vec<Attachment> {
+    async fn pasted(&self, words: &str) -> Vec<Attachment> {
         let home = self.session.environment.home.as_deref();
         let mut attached = Vec::new();
         for path in attachments::pasted(words, home) {
-            let read = attachments::read(&path).and_then(|attachment| {
+            let read = attachments::read(&path, &self.setup.attacher).await;
+            let read = read.and_then(|attachment| {
                 attachments::check(std::slice::from_ref(&attachment), &self.model)?;
                 Ok(attachment)
             });
@@ -161,18 +162,18 @@ impl ChatSession<'_> {
         match typed {
             ChatInput::Nothing | ChatInput::Words("") => Ok(NextAction::GoOn),
             ChatInput::Words(words) => {
-                let attachments = if is_person { self.pasted(words) } else { Vec::new() };
+                let attachments = if is_person { self.pasted(words).await } else { Vec::new() };
                 let mut input = UserInput { text: words.to_owned(), attachments };
                 if is_person {
-                    let (library, accepts) = (&self.library, &self.model.accepts);
-                    let read = Box::pin(library.with_mentions(&mut input, accepts));
+                    let (library, toolbox) = (&self.library, &self.toolbox);
+                    let read = Box::pin(library.with_mentions(&mut input, toolbox));
                     unless_stopped(interrupts, read).await?;
                 }
                 self.ask_with_news(input, interrupts).await
             }
             ChatInput::Prompt(name, arguments) => {
-                let (library, accepts) = (&self.library, &self.model.accepts);
-                let filled = Box::pin(library.prompt(name, arguments, accepts));
+                let (library, toolbox) = (&self.library, &self.toolbox);
+                let filled = Box::pin(library.prompt(name, arguments, toolbox));
                 let input = unless_stopped(interrupts, filled).await?;
                 self.ask_with_news(input, interrupts).await
             }
@@ -226,7 +227,7 @@ impl ChatSession<'_> {
                 is_ending: stop.is_ending,
             };
             match said {
-                Some(said) => task_loop::run(said, conversation, &context, &mut printer).await,
+                Some(_) => task_loop::run(said, conversation, &context, &mut printer).await,
                 None => task_loop::compact(conversation, &context, &mut printer).await,
             }
         });

@@ -51,7 +51,8 @@ impl<'a> ChatSession<'a> {
         let ChatSetup { setup, client, counting, bounds, model } = found;
         let toolbox = setup.toolbox(&client, &model, session)?;
         let fresh = setup.conversation(&model, session);
-        let (record, conversation) = archive.begin(fresh, &model.id, session);
+        let tools = setup.wanted.tools.clone();
+        let (record, conversation) = archive.begin(fresh, &model.id, tools, session);
         let spent = TaskUsage::default();
         let library = Library::new(&client);
         setup.fleet.tasks.in_conversation(record.id());
@@ -73,7 +74,7 @@ impl<'a> ChatSession<'a> {
 
     /// Resumes a stored conversation, with its model unless another one was requested.
     pub(super) async fn resume(&mut self, kept: ResumedChat, is_model_asked_for: bool) {
-        let ResumedChat { record, conversation, model, spent } = kept;
+        let ResumedChat { record, conversation, model, spent, .. } = kept;
         (self.record, self.conversation, self.spent) = (record, conversation, spent);
         self.setup.fleet.tasks.in_conversation(self.record.id());
         self.open();
@@ -105,10 +106,7 @@ impl<'a> ChatSession<'a> {
 
     /// Renews the system prompt, for this model and today's date.
     fn open(&mut self) {
-        let fresh = self.setup.conversation(&self.model, self.session);
-        if let Some(opening) = fresh.messages().first() {
-            self.conversation.open_with(opening.clone());
-        }
+        self.conversation.open_like(self.setup.conversation(&self.model, self.session));
     }
 
     pub(super) fn renew_toolbox(&mut self) -> Result<(), Diagnostic> {
@@ -119,7 +117,8 @@ impl<'a> ChatSession<'a> {
     pub(super) async fn clear(&mut self) -> Result<(), Diagnostic> {
         let before = self.record.has_begun().then(|| self.record.id());
         let fresh = self.setup.conversation(&self.model, self.session);
-        let begun = self.archive.begin(fresh, &self.model.id, self.session);
+        let tools = self.setup.wanted.tools.clone();
+        let begun = self.archive.begin(fresh, &self.model.id, tools, self.session);
         (self.record, self.conversation) = begun;
         self.setup.fleet.tasks.in_conversation(self.record.id());
         self.library.unwatch().await;

@@ -1,18 +1,19 @@
 //! `agent mcp register-links`: what makes a desktop hand install links to this program.
 
 mod desktop;
+mod macos;
+mod tool;
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Seek};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 use task_loop::untrusted::printable;
 
 use self::desktop::{FILE_NAME, MIME_TYPE, without_ours};
+use self::tool::{Outcome, answer, tool};
 use crate::config::remove_file;
 use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::output::GOOD;
@@ -21,8 +22,8 @@ use crate::session::Session;
 /// Open install links of web pages with this program
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-On Linux, writes a desktop file for the current user; on macOS, prints the steps. Opened links \
-are shown in the dashboard, without a graphical session in a terminal, and need your confirmation.
+On Linux, writes a desktop file for the current user; on macOS, an application. Opened links are \
+shown in the dashboard, without a graphical session in a terminal, and need your confirmation.
 
 Examples:
   agent mcp register-links
@@ -43,28 +44,35 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if let Some(steps) = desktop::steps(std::env::consts::OS, program, args.remove) {
         return session.output.print(&json!({ "steps": steps }), &steps);
     }
+    if std::env::consts::OS == "macos" {
+        let app = macos::place(session)?;
+        if args.remove {
+            return macos::remove(session, &app);
+        }
+        let script = macos::script(program, home(session)?.as_deref(), session.profile());
+        return macos::register(session, &app, &script);
+    }
     let folder = applications(session)?;
     let path = folder.join(FILE_NAME);
     if args.remove {
         return remove(session, &folder, &path);
     }
-    // A link is installed into the profile of the current user.
-    let home = session.environment.agent_home.as_ref();
-    let home = home.map(|home| std::path::absolute(home).unwrap_or_else(|_| home.clone()));
-    let home = home.as_deref().map(Path::to_str);
-    let home = match home {
-        Some(Some(home)) if !home.chars().any(char::is_control) => Some(home),
-        Some(_) => {
-            return Err(Diagnostic::failed("AGENT_HOME cannot be written to a desktop file")
-                .hint("choose a folder with a simple name"));
-        }
-        None => None,
-    };
     let variables = &session.environment.all;
     let is_graphical =
         ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| variables.contains_key(*name));
-    let file = desktop::file(program, home, session.profile(), is_graphical);
+    let file = desktop::file(program, home(session)?.as_deref(), session.profile(), is_graphical);
     register(session, &path, &file)
+}
+
+/// `AGENT_HOME`, if it is set: a link is installed into the profile of the current user.
+fn home(session: &Session) -> Result<Option<String>, Diagnostic> {
+    let Some(home) = &session.environment.agent_home else { return Ok(None) };
+    let home = std::path::absolute(home).unwrap_or_else(|_| home.clone());
+    match home.to_str() {
+        Some(home) if !home.chars().any(char::is_control) => Ok(Some(home.to_owned())),
+        _ => Err(Diagnostic::failed("AGENT_HOME cannot be written to a desktop file")
+            .hint("choose a folder with a simple name")),
+    }
 }
 
 /// The files of default applications: the current one, and the deprecated one.
@@ -184,39 +192,6 @@ fn tell_update(session: &Session, outcome: Outcome) {
     ));
 }
 
-const MAX_WAIT: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(20);
-const MAX_ANSWER_BYTES: u64 = 4096;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Outcome {
-    Done,
-    Failed,
-    Absent,
-}
-
-fn tool(name: &str, arguments: &[&str]) -> Outcome {
-    match run_tool(name, arguments, Stdio::null()) {
-        Ok(Some(status)) if status.success() => Outcome::Done,
-        Err(error) if error.kind() == ErrorKind::NotFound => Outcome::Absent,
-        _ => Outcome::Failed,
-    }
-}
-
-/// What a tool answers in its first line; nothing if it fails.
-fn answer(name: &str, arguments: &[&str]) -> Option<String> {
-    // A file, unlike a pipe, keeps nobody waiting.
-    let mut file: File = tempfile::tempfile().ok()?;
-    let status = run_tool(name, arguments, file.try_clone().ok()?.into()).ok()??;
-    file.rewind().ok()?;
-    let mut bytes = Vec::new();
-    file.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    let line = text.lines().next().unwrap_or_default().trim();
-    (status.success() && !line.is_empty()).then(|| line.to_owned())
-}
-
 /// Lets the desktop see what has changed beside this file.
 fn update(path: &Path) -> Outcome {
     match path.parent().and_then(Path::to_str) {
@@ -224,23 +199,3 @@ fn update(path: &Path) -> Outcome {
         None => Outcome::Failed,
     }
 }
-
-/// How it ended; nothing if it took too long and was ended.
-fn run_tool(name: &str, arguments: &[&str], stdout: Stdio) -> io::Result<Option<ExitStatus>> {
-    let mut command = Command::new(name);
-    command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
-    let mut child = command.spawn()?;
-    let began = Instant::now();
-    while began.elapsed() < MAX_WAIT {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        std::thread::sleep(LOOK);
-    }
-    child.kill()?;
-    child.wait()?;
-    Ok(None)
-}
-
-#[cfg(test)]
-mod tests;

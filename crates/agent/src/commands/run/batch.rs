@@ -86,7 +86,7 @@ pub(super) async fn run(
                     is_ending: stop.is_ending,
                 };
                 let mut conversation = setup.conversation(model, session);
-                let input = job.task.as_str().into();
+                let input = Some(job.task.as_str().into());
                 let done =
                     task_loop::run(input, &mut conversation, &context, &mut SilentListener).await;
                 Ok::<_, Diagnostic>((job, done))

@@ -88,10 +88,14 @@ fn attachments_that_the_model_does_not_get_are_named() {
     screen.args = vec![concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/screen.py").to_owned()];
     let ground = Ground::new();
     ground.configure(&entry("screen", &screen, ""));
-    ground.script(vec![says("Too large."), says("Blind.")]);
+    ground.script(vec![says("Broken."), says("Blind.")]);
     let mut person = ground.person_with_servers(&[]);
-    person.says("Look at @screen:screen://large");
-    assert!(said(&ground).contains("[attachment 1 is not shown: 4194"), "{}", said(&ground));
+    person.says("Look at @screen:screen://broken");
+    assert!(
+        said(&ground).contains("[attachment 1 is not shown: its image cannot"),
+        "{}",
+        said(&ground)
+    );
     person.types("\x04");
     assert_eq!(person.finish().0, 0);
     let config = ground.bench.home().join("config.yaml");

@@ -15,6 +15,7 @@ const PAGES: &[&str] = &[
     "/approvals",
     "/skills",
     "/models",
+    "/metrics/",
 ];
 
 fn check(dashboard: &Dashboard, browser: &Browser, name: &str) {

@@ -4,12 +4,22 @@ use std::fs;
 
 use agent_test_support::mcp::{everything_stdio, python_stdio};
 use agent_test_support::upstream::Step;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use super::{REQUIRED, World, call, calls, launched, say};
 
 const SCREEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/screen.py");
-const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\nnot much of an image";
+const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\
+    \0\0\0\nIDATx\x9cch\0\0\0\x82\0\x81w\xcdr\xb6\0\0\0\0IEND\xaeB`\x82";
+
+/// A PNG of 2000 by 200 pixels.
+const WIDE: &str = "iVBORw0KGgoAAAANSUhEUgAAB9AAAADIAQAAAACYYUesAAAA8UlEQVR4nO3PMQEAAAiAMPv3sKcxPMYSwCxrvgP+tC\
+    5qXdS6qHVR66LWRa2LWhe1Lmpd1LqodVHrotZFrYtaF7Uual3Uuqh1Ueui1kWti1oXtS5qXdS6qHVR66LWRa2LWhe1\
+    Lmpd1LqodVHrotZFrYtaF7Uual3Uuqh1Ueui1kWti1oXtS5qXdS6qHVR66LWRa2LWhe1Lmpd1LqodVHrotZFrYtaF7\
+    Uual3Uuqh1Ueui1kWti1oXtS5qXdS6qHVR66LWRa2LWhe1Lmpd1LqodVHrotZFrYtaF7Uual3Uuqh1Ueui1kWti1oX\
+    tS5qXdS66ADgs+nk6WI5GgAAAABJRU5ErkJggg==";
 
 fn world(more: &str) -> World {
     let mut screen = python_stdio();
@@ -19,6 +29,18 @@ fn world(more: &str) -> World {
         launched("screen", &screen, REQUIRED) + &launched("all", &everything_stdio(), REQUIRED);
     world.configure(&format!("{more}mcp_servers:\n{servers}"));
     world
+}
+
+/// Width and height of the images in the latest request, which are PNG.
+fn sizes(world: &World) -> Vec<(u32, u32)> {
+    let urls = parts(world, "image_url").into_iter().map(|part| part["image_url"]["url"].clone());
+    let size = |url: Value| {
+        let data = url.as_str().unwrap().strip_prefix("data:image/png;base64,").unwrap().to_owned();
+        let bytes = BASE64.decode(data).unwrap();
+        let side = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+        (side(16), side(20))
+    };
+    urls.map(size).collect()
 }
 
 /// The parts of this type in the latest request.
@@ -45,6 +67,40 @@ fn the_image_of_a_tool_reaches_the_model() {
         let result = events.iter().find(|event| event["type"] == "tool_result").unwrap();
         assert_eq!(result["attachments"][0]["mime"], "image/png");
         assert!(!run.stdout.contains("iVBOR"), "{run:?}");
+    }
+}
+
+#[test]
+fn large_images_are_scaled_and_the_model_knows_it() {
+    let world = world("");
+    let screen = json!({"width": 4000, "height": 3000});
+    world.script(vec![call("mcp__screen__screenshot", &screen), Step::Images]);
+    let run = world.run(&["--server", "screen", "Go"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
+    assert_eq!(sizes(&world), [(1568, 1176)]);
+    let told = "[attachment 1 is scaled from 4000x3000 to 1568x1176 pixels]";
+    assert!(parts(&world, "text").iter().any(|part| part.to_string().contains(told)));
+    // The file of a person, too.
+    let image = world.ground.bench.work().join("wide.png");
+    fs::write(&image, BASE64.decode(WIDE).unwrap()).unwrap();
+    world.configure("task: {max_image_side: 100}\n");
+    world.script(vec![Step::Images]);
+    let run = world.run(&["--no-tools", "--image", "wide.png", "What is this?"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
+    assert_eq!(sizes(&world), [(100, 10)]);
+}
+
+#[test]
+fn images_that_cannot_be_decoded_are_left_out() {
+    let world = world("");
+    let none = json!({});
+    let three = ["broken", "bomb", "screenshot"].map(|tool| format!("mcp__screen__{tool}"));
+    world.script(vec![calls(&three.each_ref().map(|tool| (tool.as_str(), &none))), Step::Images]);
+    let run = world.run(&["--server", "screen", "Go"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
+    let asked = world.asked().last().unwrap().to_string();
+    for told in ["its image cannot be decoded", "its image has too many pixels"] {
+        assert!(asked.contains(&format!("[attachment 1 is not shown: {told}]")), "{asked}");
     }
 }
 
@@ -125,11 +181,9 @@ fn attachments_are_bounded_in_size_number_and_type() {
     let run = world.run(&["--server", "screen", "Go"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 20 images\n"), "{run:?}");
     let told = world.told();
-    assert!(
-        told[0].contains("is not shown: 4194") && told[0].contains("the limit is"),
-        "{}",
-        told[0]
-    );
+    // Almost all of the first one were no pixels.
+    assert!(told[0].contains("[image, image/png, 4194"), "{}", told[0]);
+    assert!(told[0].contains("[image/png, 75 bytes: removed, newer ones take its"), "{}", told[0]);
     assert!(told[1].contains("not an image, recording or document"), "{}", told[1]);
     assert!(!told[1].contains("Ignore"), "{}", told[1]);
     // The oldest ones give way to newer ones, and a result has at most 16.
@@ -159,8 +213,10 @@ fn a_person_attaches_files_to_a_task() {
     let run = world.run(&["--no-tools", "--image", "shot.png", "What is this?"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
     fs::write(work.join("note.png"), "no image").unwrap();
+    fs::write(work.join("half.png"), &PIXEL[..40]).unwrap();
     for (arguments, why) in [
-        (&["--image", "note.png"][..], "cannot attach note.png"),
+        (&["--image", "half.png"][..], "its image cannot be decoded"),
+        (&["--image", "note.png"], "cannot attach note.png"),
         (&["--image", "missing.png"], "cannot read missing.png"),
         (&["--image", "."], "is not a file"),
     ] {

@@ -1,6 +1,5 @@
 //! Resources that were attached to a conversation: what changes is attached to the next message.
 
-use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use mcp_client::Error;
 use mcp_client::content::ToolOutcome;
 use task_loop::UserInput;
-use task_loop::attachment::MediaKind;
+use task_loop::toolbox::Toolbox;
 
 use super::{LIST_TIMEOUT, Library, MAX_TEXT_BYTES, append, rendered};
 
@@ -45,7 +44,7 @@ impl Library {
     pub(in crate::commands::chat) async fn with_changes(
         &self,
         said: &mut UserInput,
-        accepts: &BTreeSet<MediaKind>,
+        toolbox: &Toolbox,
     ) -> Vec<String> {
         let (mut names, mut room) = (Vec::new(), MAX_TEXT_BYTES);
         let watched = self.watched().clone();
@@ -62,7 +61,7 @@ impl Library {
             let Ok(Ok(read)) = read else { continue };
             let now = Some(digest(&read));
             if now != before {
-                let content = rendered(&read, accepts);
+                let content = rendered(&read, toolbox).await;
                 if room == 0 {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! What each desktop needs to know: the desktop file of Linux, and the steps for the others.
+//! What desktops need to know: the desktop file of Linux, and the steps for Windows.
 
 pub(super) const FILE_NAME: &str = "agent-mcp-link.desktop";
 pub(super) const MIME_TYPE: &str = "x-scheme-handler/agent";
@@ -79,26 +79,6 @@ fn argument(path: &str) -> String {
 /// What a person does where this program cannot; nothing where it can.
 pub(super) fn steps(system: &str, program: &str, remove: bool) -> Option<String> {
     Some(match (system, remove) {
-        ("macos", false) => format!(
-            "macOS opens links only with applications. To create one for this program:\n\n\
-             1. Open Script Editor, and paste:\n\n\
-             \x20  on open location link\n\
-             \x20    do shell script quoted form of {} & \" dashboard --link=\" & quoted form of link & \" >/dev/null 2>&1 &\"\n\
-             \x20  end open location\n\n\
-             2. Export it as the application \"Agent Links\" into ~/Applications.\n\
-             3. Register the scheme, and open the application once:\n\n\
-             \x20  plist=\"$HOME/Applications/Agent Links.app/Contents/Info.plist\"\n\
-             \x20  /usr/libexec/PlistBuddy -c 'Add :CFBundleURLTypes array' \\\n\
-             \x20    -c 'Add :CFBundleURLTypes:0 dict' \\\n\
-             \x20    -c 'Add :CFBundleURLTypes:0:CFBundleURLName string agent' \\\n\
-             \x20    -c 'Add :CFBundleURLTypes:0:CFBundleURLSchemes array' \\\n\
-             \x20    -c 'Add :CFBundleURLTypes:0:CFBundleURLSchemes:0 string agent' \"$plist\"\n\
-             \x20  open \"$HOME/Applications/Agent Links.app\"\n",
-            apple_string(program)
-        ),
-        ("macos", true) => {
-            "Delete the application \"Agent Links\" from ~/Applications.\n".to_owned()
-        }
         ("windows", false) => format!(
             "Run these in a terminal (cmd); they register the links for your account only:\n\n\
              \x20 reg add HKCU\\Software\\Classes\\agent /ve /d \"URL:agent\" /f\n\
@@ -111,10 +91,6 @@ pub(super) fn steps(system: &str, program: &str, remove: bool) -> Option<String>
             .to_owned(),
         _ => return None,
     })
-}
-
-fn apple_string(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 #[cfg(test)]

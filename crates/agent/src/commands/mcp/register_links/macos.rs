@@ -1,0 +1,120 @@
+//! The application that hands install links to this program on macOS.
+//!
+//! macOS sends a link to an application as an Apple event, which a plain executable never gets. So
+//! the executable is a script that the system's own compiler makes an application of.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::tool::{Outcome, tool};
+use crate::diagnostic::Diagnostic;
+use crate::mcp::advice::quoted;
+use crate::output::GOOD;
+use crate::session::Session;
+
+const NAME: &str = "Agent Links.app";
+const COMPILER: &str = "osacompile";
+/// Tells the system which links the application opens.
+const LSREGISTER: &str = "/System/Library/Frameworks/CoreServices.framework/Frameworks/\
+                          LaunchServices.framework/Support/lsregister";
+/// `applet` is the executable that the compiler makes. The application has no window.
+const INFO: &str = "\
+<?xml version=\"1.0\" encoding=\"UTF-8\"?>
+<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">
+<plist version=\"1.0\">
+<dict>
+  <key>CFBundleIdentifier</key><string>agent.links</string>
+  <key>CFBundleName</key><string>Agent Links</string>
+  <key>CFBundleExecutable</key><string>applet</string>
+  <key>CFBundlePackageType</key><string>APPL</string>
+  <key>CFBundleInfoDictionaryVersion</key><string>6.0</string>
+  <key>LSUIElement</key><true/>
+  <key>CFBundleURLTypes</key>
+  <array>
+    <dict>
+      <key>CFBundleURLName</key><string>agent install link</string>
+      <key>CFBundleURLSchemes</key><array><string>agent</string></array>
+    </dict>
+  </array>
+</dict>
+</plist>
+";
+
+pub(super) fn place(session: &Session) -> Result<PathBuf, Diagnostic> {
+    let home = session.environment.home.as_ref().ok_or_else(|| {
+        Diagnostic::configuration("no home folder found").hint("set HOME to your home folder")
+    })?;
+    Ok(home.join("Applications").join(NAME))
+}
+
+/// Opens a link in the dashboard. Nothing of a link can be taken for an option or a command.
+pub(super) fn script(program: &str, home: Option<&str>, profile: Option<&str>) -> String {
+    let home = home.map(|home| format!("AGENT_HOME={} ", quoted(home)));
+    let profile = profile.map(|name| format!(" --profile {}", quoted(name)));
+    let program = quoted(program);
+    let (home, profile) = (home.unwrap_or_default(), profile.unwrap_or_default());
+    let command = format!("{home}{program}{profile} dashboard --link=");
+    format!(
+        "on open location link\n\
+         do shell script \"{}\" & quoted form of link & \" >/dev/null 2>&1 &\"\n\
+         end open location\n",
+        command.replace('\\', "\\\\").replace('"', "\\\"")
+    )
+}
+
+pub(super) fn register(session: &Session, app: &Path, script: &str) -> Result<(), Diagnostic> {
+    write(app, script, COMPILER).map_err(|error| {
+        Diagnostic::failed(format!("cannot write {}", app.display())).because(&error)
+    })?;
+    if let Some(path) = app.to_str() {
+        // What was compiled is signed, with the file that was replaced.
+        tool("codesign", &["--force", "--sign", "-", path]);
+        tool(LSREGISTER, &["-f", path]);
+    }
+    if session.output.is_json() {
+        return session.output.json(&json!({ "registered": app }));
+    }
+    let app = app.display();
+    session.output.text(format!("{GOOD}Registered{GOOD:#} for agent:// links: {app}\n"))
+}
+
+/// Writes the application: the compiled script, and what says that it opens links.
+fn write(app: &Path, script: &str, compiler: &str) -> io::Result<()> {
+    fs::create_dir_all(app.parent().unwrap_or(app))?;
+    let path = app.to_str().ok_or_else(|| io::Error::other("its path is not UTF-8"))?;
+    let lines = script.lines().flat_map(|line| ["-e", line]);
+    let arguments: Vec<&str> = ["-o", path].into_iter().chain(lines).collect();
+    if tool(compiler, &arguments) != Outcome::Done {
+        return Err(io::Error::other(format!("`{compiler}` failed")));
+    }
+    fs::write(app.join("Contents/Info.plist"), INFO)
+}
+
+pub(super) fn remove(session: &Session, app: &Path) -> Result<(), Diagnostic> {
+    let removed = match fs::remove_dir_all(app) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => {
+            let message = format!("cannot remove {}", app.display());
+            return Err(Diagnostic::failed(message).because(&error));
+        }
+    };
+    if let Some(path) = app.to_str() {
+        tool(LSREGISTER, &["-u", path]);
+    }
+    if session.output.is_json() {
+        return session.output.json(&json!({ "removed": removed.then_some(app) }));
+    }
+    let app = app.display();
+    session.output.text(if removed {
+        format!("{GOOD}Removed{GOOD:#} {app}\n")
+    } else {
+        format!("There is no {app}.\n")
+    })
+}
+
+#[cfg(test)]
+mod tests;
