@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
-use crate::words::{Singles, words};
 use crate::Result;
+use crate::words::{Singles, words};
 
 /// What is stored changes its meaning with this; an index of another version is built anew.
 const VERSION: i64 = 2;

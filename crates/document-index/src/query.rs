@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use crate::Result;
 use crate::database::postings;
 use crate::words::{Singles, words};
-use crate::Result;
 
 /// The most words of a query that are searched for.
 const MAX_WORDS: usize = u64::BITS as usize;

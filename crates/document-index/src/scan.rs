@@ -10,8 +10,8 @@ use document_parser::{Error as ParseError, FileFormat, FileText, Pool, Rejection
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use crate::database::{Database, Record, Text, Writer};
 use crate::Result;
+use crate::database::{Database, Record, Text, Writer};
 
 /// The most files of one folder, and how deep below it they may be.
 const MAX_FILES: usize = 200_000;

@@ -2,6 +2,7 @@
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
+use crate::Result;
 use crate::attention::{Attention, RopeFrequencies};
 use crate::blocks::Rows;
 use crate::file::{GgufFile, Shape};
@@ -9,7 +10,6 @@ use crate::floats::{add, gate, normalise};
 use crate::kv_cache::KvCache;
 use crate::processor::Processor;
 use crate::thread_pool::ThreadPool;
-use crate::Result;
 
 /// How many tokens of a prompt are computed together at most.
 pub(crate) const MAX_BATCH_TOKENS: usize = 64;

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use crate::Result;
 use crate::bpe::{Bpe, Vocabulary, bytes_of_letters};
 use crate::file::{GgufFile, printable};
 use crate::gguf::Value;
 use crate::pre_tokenizer::PreTokenizer;
-use crate::Result;
 
 /// Separates the parts of a split token name; no text contains it.
 pub(crate) const APART: char = '\u{F8FF}';
