@@ -7,7 +7,6 @@ mod books;
 mod keys;
 mod members;
 mod service;
-mod teams;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -49,12 +48,12 @@ pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
         .on(&table::TOP_UP, members::top_up)
         .on(&table::ADJUST, members::adjust)
         .on(&table::STATEMENT, members::statement)
-        .on(&table::LIST_TEAMS, teams::list)
-        .on(&table::CREATE_TEAM, teams::create)
-        .on(&table::SHOW_TEAM, teams::show)
-        .on(&table::CHANGE_TEAM, teams::change)
-        .on(&table::REMOVE_TEAM, teams::remove)
-        .on(&table::LIST_TEAM_MEMBERS, teams::members)
+        .on(&table::LIST_TEAMS, members::list_teams)
+        .on(&table::CREATE_TEAM, members::create_team)
+        .on(&table::SHOW_TEAM, members::show_team)
+        .on(&table::CHANGE_TEAM, members::change_team)
+        .on(&table::REMOVE_TEAM, members::remove_team)
+        .on(&table::LIST_TEAM_MEMBERS, members::of_team)
         .on(&table::LIST_KEYS, keys::list)
         .on(&table::CREATE_KEY, keys::create)
         .on(&table::SHOW_KEY, keys::show)
@@ -217,6 +216,20 @@ impl PageQuery {
     /// The number of rows to read: one more shows whether there is another page.
     fn one_more(&self) -> u32 {
         self.limit + 1
+    }
+
+    /// The response with the page of the rows, each as `view` shows it.
+    async fn list<T, V: Serialize, F: Future<Output = ApiResult<V>>>(
+        &self,
+        rows: Vec<T>,
+        view: impl Fn(T) -> F,
+    ) -> ApiResult {
+        let Page { object, data: rows, has_more } = self.page(rows);
+        let mut data = Vec::with_capacity(rows.len());
+        for row in rows {
+            data.push(view(row).await?);
+        }
+        Ok(json(&Page { object, data, has_more }))
     }
 
     /// The page of the rows, of which there may be one too many.

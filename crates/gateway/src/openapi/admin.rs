@@ -2,9 +2,9 @@
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::admin::{
-    Adjustment, AlertView, AuditView, IssuedKey, KeyPatch, KeyRecordView, LedgerCheckView,
-    MemberPatch, MemberReceipt, MemberView, NewKeyBody, NewMember, NewTeam, OfferedModel, Page,
-    PostingView, ProviderView, ReloadView, Rotation, StatementView, TeamPatch, TeamView, TopUp,
+    Adjustment, AlertView, AuditView, IssuedKey, KeyBody, KeyRecordView, LedgerCheckView,
+    MemberPatch, MemberReceipt, MemberView, NewMember, NewTeam, OfferedModel, Page, PostingView,
+    ProviderView, ReloadView, Rotation, StatementView, TeamPatch, TeamView, TopUp,
 };
 use wire::error::Code;
 use wire::usage::UsageList;
@@ -191,7 +191,7 @@ pub(crate) static LIST_KEYS: Operation = admin(Get, "/admin/v1/members/{id}/keys
 pub(crate) static CREATE_KEY: Operation = admin(Post, "/admin/v1/members/{id}/keys", "createKey")
     .describe("Create a key", "Only this response contains the complete key; it is not stored.")
     .parameters(&[&MEMBER_ID])
-    .body(of::<NewKeyBody>, r#"{"name": "laptop", "scopes": ["models", "chat"]}"#)
+    .body(of::<KeyBody>, r#"{"name": "laptop", "scopes": ["models", "chat"]}"#)
     .answers(&[returning::<IssuedKey>(201, "The key.", &[])])
     .failures(MISSING_OR_CONFLICT);
 
@@ -204,7 +204,7 @@ pub(crate) static SHOW_KEY: Operation = admin(Get, "/admin/v1/keys/{id}", "showK
 pub(crate) static CHANGE_KEY: Operation = admin(Patch, "/admin/v1/keys/{id}", "changeKey")
     .describe("Change a key", "Changes apply from the next request on.")
     .parameters(&[&KEY_ID])
-    .body(of::<KeyPatch>, r#"{"spend_limit_micros": 1000000}"#)
+    .body(of::<KeyBody>, r#"{"spend_limit_micros": 1000000}"#)
     .answers(&[returning::<KeyRecordView>(200, "The key.", &[])])
     .failures(&[Code::NotFound]);
 
