@@ -2,6 +2,7 @@
 
 use task_loop::untrusted::printable;
 
+use crate::diagnostic::Diagnostic;
 use crate::output;
 use crate::wrap;
 
@@ -26,6 +27,12 @@ impl Table {
     pub(crate) fn align_right(mut self, headings: &[&str]) -> Self {
         let all = self.rows.iter().take(1).flatten();
         self.is_right = all.map(|heading| headings.contains(&heading.as_str())).collect();
+        self
+    }
+
+    /// Adds rows.
+    pub(crate) fn rows<const N: usize>(mut self, rows: impl Iterator<Item = [String; N]>) -> Self {
+        rows.for_each(|cells| self.row(cells));
         self
     }
 
@@ -79,16 +86,27 @@ pub(crate) fn fields(fields: &[(&str, String)]) -> String {
     fields.iter().map(line).collect()
 }
 
-pub(crate) fn grouped(number: impl Into<u64>) -> String {
-    let digits = number.into().to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+/// Comma-separated values, the headings first.
+pub(crate) fn csv(lines: impl Iterator<Item = Vec<String>>) -> Result<Vec<u8>, Diagnostic> {
+    let cannot =
+        |error: csv::Error| Diagnostic::failed("cannot write the values as CSV").because(&error);
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for line in lines {
+        writer.write_record(line).map_err(cannot)?;
     }
-    text
+    writer.into_inner().map_err(|error| cannot(error.into_error().into()))
+}
+
+/// Indented lines of a name and a value, below a heading.
+pub(crate) fn details(lines: &[(&str, String)]) -> String {
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let line =
+        |(name, value): &(&str, String)| format!("  {name:<width$}{GAP}{}\n", printable(value));
+    lines.iter().map(line).collect()
+}
+
+pub(crate) fn grouped(number: impl Into<u64>) -> String {
+    pages::count(number.into())
 }
 
 pub(crate) fn amount(bytes: u64) -> String {

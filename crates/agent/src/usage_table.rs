@@ -6,10 +6,10 @@ use wire::usage::{UsageEntry, UsageList, UsageOwner, UsageSums};
 
 use crate::diagnostic::Diagnostic;
 use crate::output::Output;
-use crate::table::{Table, grouped};
+use crate::table::{Table, csv, grouped};
 
 /// The range and the sums.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct UsageOptions {
     /// The first day (UTC), such as `2026-01-31` [default: 29 days before the last]
     #[arg(long, value_name = "DAY")]
@@ -30,12 +30,15 @@ pub(crate) struct UsageOptions {
 
 const NUMBERS: [&str; 4] = ["requests", "input tokens", "output tokens", "credits"];
 
-/// Prints a table, or comma-separated values.
+/// Prints JSON, a table, or comma-separated values.
 pub(crate) fn print(
     usage: &UsageList,
     options: &UsageOptions,
     output: &Output,
 ) -> Result<(), Diagnostic> {
+    if output.is_json() {
+        return output.json(usage);
+    }
     if options.csv {
         return output.bytes(&values(usage)?);
     }
@@ -72,8 +75,7 @@ fn table(usage: &UsageList) -> String {
 
 fn numbers(sums: &UsageSums) -> [String; 4] {
     let count = |number: i64| grouped(number.unsigned_abs());
-    let tokens = [count(sums.input_tokens), count(sums.output_tokens)];
-    let [input, output] = tokens;
+    let (input, output) = (count(sums.input_tokens), count(sums.output_tokens));
     [count(sums.requests), input, output, credits(sums.charged_micros)]
 }
 
@@ -97,20 +99,13 @@ fn dimension<'a>(entry: &'a UsageEntry, by: &str) -> (&'a str, Option<&'a str>) 
 }
 
 fn values(usage: &UsageList) -> Result<Vec<u8>, Diagnostic> {
-    let cannot = |error: csv::Error| Diagnostic::failed("cannot write the values").because(&error);
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let headings = usage.by.iter().map(String::as_str);
     let numbers = ["requests", "input_tokens", "output_tokens", "charged_micros"];
-    writer.write_record(headings.chain(numbers)).map_err(cannot)?;
-    for entry in &usage.data {
+    let headings = usage.by.iter().map(String::as_str).chain(numbers).map(str::to_owned);
+    let line = |entry: &UsageEntry| {
         let sums = &entry.sums;
         let words = usage.by.iter().map(|by| dimension(entry, by).0.to_owned());
         let numbers = [sums.requests, sums.input_tokens, sums.output_tokens, sums.charged_micros];
-        writer
-            .write_record(words.chain(numbers.map(|number| number.to_string())))
-            .map_err(cannot)?;
-    }
-    writer
-        .into_inner()
-        .map_err(|error| Diagnostic::failed("cannot write the values").because(error.error()))
+        words.chain(numbers.map(|number| number.to_string())).collect()
+    };
+    csv(std::iter::once(headings.collect()).chain(usage.data.iter().map(line)))
 }

@@ -23,6 +23,7 @@ use self::data::Reading;
 use self::server::Site;
 use crate::diagnostic::Diagnostic;
 use crate::output::Output;
+use crate::runtime;
 use crate::session::Session;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +38,7 @@ pub(crate) fn run(
     opening: BrowserLaunch,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Diagnostic::failed("cannot start the page server").because(&error))?;
+    let runtime = runtime::started()?;
     let result = runtime.block_on(show(folder, port, opening, session));
     // A request may still be waiting for a busy store, but nobody waits for its answer any more.
     runtime.shutdown_background();

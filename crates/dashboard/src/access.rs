@@ -2,42 +2,33 @@
 //!
 //! The requests are checked by [`crate::guard`].
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use axum::body::Body;
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use pages::{Fields, Token, redirect, secure};
+use pages::{Token, redirect, secure};
 
 /// Links that nobody opened, beyond which the oldest are forgotten.
 const MAX_LINKS: usize = 100;
 const MAX_SESSIONS: usize = 100;
 
 /// The secrets of browsers. They end with the process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Access {
-    port: u16,
+    pub(crate) port: u16,
     links: Mutex<Vec<(Token, String)>>,
     /// The hashes of session tokens.
     sessions: Mutex<Vec<[u8; 32]>>,
-    last_request: Mutex<Option<Instant>>,
+    last_request: Mutex<Instant>,
 }
-
-/// The session of a request.
-#[derive(Debug, Clone)]
-pub(crate) struct Visitor {
-    pub(crate) csrf: String,
-}
-
-/// The fields of a form whose origin and token were checked.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Submitted(pub(crate) Arc<Fields>);
 
 impl Access {
     pub(crate) fn new(port: u16) -> Self {
-        Self { port, last_request: Mutex::new(Some(Instant::now())), ..Self::default() }
+        let last_request = Mutex::new(Instant::now());
+        Self { port, links: Mutex::default(), sessions: Mutex::default(), last_request }
     }
 
     /// The address that opens a page once.
@@ -53,18 +44,11 @@ impl Access {
     }
 
     pub(crate) fn note_request(&self) {
-        *self.last_request.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.last_request.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     pub(crate) fn last_request(&self) -> Instant {
-        let last = self.last_request.lock().unwrap_or_else(PoisonError::into_inner);
-        last.unwrap_or_else(Instant::now)
-    }
-
-    pub(crate) fn is_ours(&self, host: &str) -> bool {
-        // Browsers leave out the usual port.
-        let (name, port) = host.split_once(':').unwrap_or((host, "80"));
-        matches!(name, "127.0.0.1" | "localhost") && port == self.port.to_string()
+        *self.last_request.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cookies do not know ports: other dashboards on this machine have their own name.

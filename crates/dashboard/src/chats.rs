@@ -1,22 +1,16 @@
 //! The stored conversations: list, search, read, export, delete.
 
 use askama::Template;
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::Path;
+use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::IntoResponse as _;
 use pages::{Frame, Html, credits, markdown, redirect};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::access::{Submitted, plain};
-use crate::page::{Viewer, segment, show};
-use crate::program::CommandError;
-use crate::state::{App, Shared};
-
-const PATH: &str = "/";
+use crate::access::plain;
+use crate::page::{PageResult, Viewer, segment, show};
 
 /// What `agent chat --list --json` says.
 #[derive(Debug, Deserialize)]
@@ -27,21 +21,24 @@ struct Summary {
     first_words: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct Search {
-    #[serde(default)]
-    q: String,
+#[derive(Debug, Deserialize)]
+struct Summaries {
+    conversations: Vec<Summary>,
 }
 
 #[derive(Template)]
 #[template(path = "chats.html")]
-struct ChatsPage {
+struct ChatsPage<'a> {
     frame: Frame,
-    csrf: String,
-    query: String,
+    query: &'a str,
     rows: Vec<Summary>,
+}
+
+#[derive(Template)]
+#[template(path = "new_chat.html")]
+struct NewChatPage {
+    frame: Frame,
     models: Vec<String>,
-    no_models: String,
 }
 
 /// What `agent chat --export ID --json` says.
@@ -68,7 +65,6 @@ struct Shown {
 #[template(path = "chat.html")]
 struct ChatPage {
     frame: Frame,
-    csrf: String,
     path: String,
     model: String,
     spent: String,
@@ -83,62 +79,34 @@ impl Summary {
     }
 }
 
-pub(crate) async fn list(
-    State(app): Shared,
-    viewer: Viewer,
-    Query(search): Query<Search>,
-) -> Response {
-    let find = format!("--find={}", search.q);
-    let mut words = vec!["chat", "--list"];
-    if !search.q.is_empty() {
-        words.push(&find);
-    }
-    let rows = app.program.json(&words).await.and_then(|mut value| {
-        let rows = Vec::<Summary>::deserialize(value["conversations"].take());
-        rows.map_err(|error| CommandError::new(error.to_string()))
-    });
-    let rows = match rows {
-        Ok(rows) => rows,
-        Err(error) => return viewer.problem(&app, PATH, error),
-    };
-    let frame = viewer.frame(&app, "Chats", PATH);
-    let (models, no_models) = (Vec::new(), String::new());
-    show(&ChatsPage { frame, csrf: viewer.csrf, query: search.q, rows, models, no_models })
+pub(crate) async fn list(viewer: Viewer) -> PageResult {
+    let query = viewer.query.get("q");
+    let find = format!("--find={query}");
+    let words: &[&str] =
+        if query.is_empty() { &["chat", "--list"] } else { &["chat", "--list", &find] };
+    let Summaries { conversations: rows } = viewer.app.program.read(words).await?;
+    show(&ChatsPage { frame: viewer.frame("Chats"), query, rows })
 }
 
 /// The models to choose from, in the place of a page that would wait for the service.
-pub(crate) async fn models(State(app): Shared, viewer: Viewer) -> Response {
-    let (models, no_models) = match app.program.json(&["models", "--capability", "chat"]).await {
-        Ok(value) => {
-            let ids = value["data"].as_array().into_iter().flatten();
-            let ids = ids.filter_map(|model| model["id"].as_str().map(str::to_owned));
-            (ids.collect(), String::new())
-        }
-        Err(error) => (Vec::new(), error.text()),
-    };
-    let frame = viewer.frame(&app, "New chat", PATH);
-    let (query, rows) = (String::new(), Vec::new());
-    show(&ChatsPage { frame, csrf: viewer.csrf, query, rows, models, no_models })
+pub(crate) async fn models(viewer: Viewer) -> PageResult {
+    let found = viewer.app.program.json(&["models", "--capability", "chat"]).await;
+    let frame = viewer.form_frame("New chat", found.as_ref().err());
+    let found = found.unwrap_or_default();
+    let models = found["data"].as_array().into_iter().flatten();
+    let models = models.filter_map(|model| model["id"].as_str().map(str::to_owned)).collect();
+    show(&NewChatPage { frame, models })
 }
 
-async fn read(app: &App, id: &str) -> Result<Conversation, CommandError> {
-    let value = app.program.json(&["chat", &format!("--export={id}")]).await?;
-    Conversation::deserialize(value).map_err(|error| CommandError::new(error.to_string()))
-}
-
-pub(crate) async fn conversation(
-    State(app): Shared,
-    viewer: Viewer,
-    Path(id): Path<String>,
-) -> Response {
-    let chat = app.chats.find(&id);
+pub(crate) async fn conversation(viewer: Viewer, Path(id): Path<String>) -> PageResult {
+    let chat = viewer.app.chats.find(&id);
     let is_busy = chat.as_ref().is_some_and(|chat| chat.is_busy());
     let next_event = chat.as_ref().map_or(0, |chat| chat.next_event());
-    let mut found = match read(&app, &id).await {
-        Ok(found) => found,
+    let read = viewer.app.program.read(&["chat", &format!("--export={id}")]).await;
+    let mut found: Conversation = match read {
         // A conversation is stored with its first message.
         Err(_) if chat.is_some() => Conversation { id: id.clone(), ..Default::default() },
-        Err(error) => return viewer.problem(&app, PATH, error),
+        read => read?,
     };
     if is_busy {
         // The rest comes as events.
@@ -149,8 +117,7 @@ pub(crate) async fn conversation(
     let title = title.and_then(|message| message["text"].as_str()).unwrap_or("New chat");
     let title: String = title.lines().next().unwrap_or_default().chars().take(60).collect();
     show(&ChatPage {
-        frame: viewer.frame(&app, &title, PATH),
-        csrf: viewer.csrf,
+        frame: viewer.frame(&title),
         path: format!("/chats/{}", segment(&id)),
         model: found.model,
         spent: credits(found.spent["charge_micros"].as_i64().unwrap_or(0)),
@@ -189,52 +156,27 @@ fn shown(message: &Value) -> Option<Shown> {
 }
 
 /// A conversation as Markdown.
-pub(crate) async fn export(State(app): Shared, viewer: Viewer, Path(id): Path<String>) -> Response {
-    match app.program.run(&["chat", &format!("--export={id}")], "").await {
-        Ok(text) => {
-            let mut response = Response::new(Body::from(text));
-            let headers = response.headers_mut();
-            let media_type = HeaderValue::from_static("text/markdown; charset=utf-8");
-            headers.insert(CONTENT_TYPE, media_type);
-            let name = format!("attachment; filename=\"chat-{}.md\"", segment(&id));
-            headers
-                .extend(HeaderValue::try_from(name).ok().map(|name| (CONTENT_DISPOSITION, name)));
-            response
-        }
-        Err(error) => viewer.problem(&app, PATH, error),
-    }
+pub(crate) async fn export(viewer: Viewer, Path(id): Path<String>) -> PageResult {
+    let text = viewer.app.program.run(&["chat", &format!("--export={id}")], "").await?;
+    let name = format!("attachment; filename=\"chat-{}.md\"", segment(&id));
+    let media_type = "text/markdown; charset=utf-8".to_owned();
+    Ok(([(CONTENT_TYPE, media_type), (CONTENT_DISPOSITION, name)], text).into_response())
 }
 
-pub(crate) async fn delete(
-    State(app): Shared,
-    viewer: Viewer,
-    Path(id): Path<String>,
-    Extension(Submitted(_)): Extension<Submitted>,
-) -> Response {
-    app.chats.end(&id).await;
-    match app.program.json(&["chat", &format!("--remove={id}")]).await {
-        Ok(_) => redirect("/?done=deleted"),
-        Err(error) => viewer.problem(&app, PATH, error),
-    }
+pub(crate) async fn delete(viewer: Viewer, Path(id): Path<String>) -> PageResult {
+    viewer.app.chats.end(&id).await;
+    viewer.app.program.json(&["chat", &format!("--remove={id}")]).await?;
+    Ok(redirect("/?done=deleted"))
 }
 
 /// Begins a conversation with its first message.
-pub(crate) async fn begin(
-    State(app): Shared,
-    viewer: Viewer,
-    Extension(Submitted(fields)): Extension<Submitted>,
-) -> Response {
-    let text = fields.get("text");
+pub(crate) async fn begin(viewer: Viewer) -> PageResult {
+    let text = viewer.form.get("text");
     if text.is_empty() {
-        return plain(StatusCode::UNPROCESSABLE_ENTITY, "Write a message.\n");
+        return Ok(plain(StatusCode::UNPROCESSABLE_ENTITY, "Write a message.\n"));
     }
-    let model = Some(fields.get("model")).filter(|model| !model.is_empty());
-    let begun = match app.chats.begin(&app.program, None, model).await {
-        Ok(chat) => chat.say(text).await.map(|()| chat.id()),
-        Err(error) => Err(error),
-    };
-    match begun {
-        Ok(id) => redirect(&format!("/chats/{}", segment(&id))),
-        Err(error) => viewer.problem(&app, PATH, error),
-    }
+    let model = Some(viewer.form.get("model")).filter(|model| !model.is_empty());
+    let chat = viewer.app.chats.begin(&viewer.app.program, None, model).await?;
+    chat.say(text).await?;
+    Ok(redirect(&format!("/chats/{}", segment(&chat.id()))))
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, HOST};
-use axum::http::{Extensions, Method, StatusCode};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use http_body_util::{BodyExt as _, Limited};
-use pages::{CSRF_HEADER, Fields, Token, is_same_site, secure};
+use pages::{CSRF_HEADER, Fields, Token, is_for_this_machine, is_same_site, secure};
 
-use crate::access::{Submitted, Visitor, plain};
-use crate::page;
+use crate::access::plain;
+use crate::page::{self, Viewer};
+use crate::program::CommandError;
 use crate::state::App;
 
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
@@ -21,9 +22,7 @@ const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 /// Checks a request before any page sees it.
 pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let access = &app.access;
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let aimed = request.uri().authority().is_none_or(|it| access.is_ours(it.as_str()));
-    if !(aimed && host.is_some_and(|host| access.is_ours(host))) {
+    if !is_for_this_machine(request.headers(), request.uri(), access.port) {
         return plain(StatusCode::FORBIDDEN, "unknown host\n");
     }
     let path = request.uri().path();
@@ -35,30 +34,26 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     }
     let Some(session) = access.session(request.headers()) else { return page::locked(&app) };
     access.note_request();
-    let visitor = Visitor { csrf: session.csrf() };
-    let request = if matches!(*request.method(), Method::GET | Method::HEAD) {
-        with(request, |extensions| drop(extensions.insert(visitor)))
+    let (form, mut request) = if matches!(*request.method(), Method::GET | Method::HEAD) {
+        (Fields::default(), request)
     } else {
         match checked(request, &session).await {
-            Ok((request, fields)) => with(request, |extensions| {
-                extensions.insert(visitor);
-                extensions.insert(Submitted(Arc::new(fields)));
-            }),
+            Ok(checked) => checked,
             Err(refusal) => return refusal,
         }
     };
+    let viewer = Viewer::new(&app, session.csrf(), form, request.uri());
+    request.extensions_mut().insert(viewer.clone());
     let mut response = next.run(request).await;
+    if let Some(error) = response.extensions_mut().remove::<CommandError>() {
+        response = viewer.problem(error);
+    }
     secure(response.headers_mut());
     response
 }
 
-fn with(mut request: Request, change: impl FnOnce(&mut Extensions)) -> Request {
-    change(request.extensions_mut());
-    request
-}
-
 /// Reads a change that a page of this site sent, with its token in a field or a header.
-async fn checked(request: Request, session: &Token) -> Result<(Request, Fields), Response> {
+async fn checked(request: Request, session: &Token) -> Result<(Fields, Request), Response> {
     if !is_same_site(request.headers(), None) {
         return Err(plain(StatusCode::FORBIDDEN, "This request was not sent by the dashboard.\n"));
     }
@@ -76,5 +71,5 @@ async fn checked(request: Request, session: &Token) -> Result<(Request, Fields),
         let text = "This form is out of date. Go back, reload the page and try again.\n";
         return Err(plain(StatusCode::FORBIDDEN, text));
     }
-    Ok((Request::from_parts(head, Body::from(body)), fields))
+    Ok((fields, Request::from_parts(head, Body::from(body))))
 }

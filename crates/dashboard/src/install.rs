@@ -1,17 +1,12 @@
 //! The dialog of an install link: nothing is installed before a person has seen all of it.
 
 use askama::Template;
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use pages::{Frame, redirect};
 use serde::Deserialize;
-use serde_json::Value;
 
-use crate::access::Submitted;
-use crate::page::{Viewer, bad, segment, show};
+use crate::page::{PageResult, Viewer, segment, show};
 use crate::program::CommandError;
-use crate::state::{App, Shared};
 
 /// A server that may be added, as a person judges it.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -26,98 +21,75 @@ pub(crate) struct Preview {
     pub(crate) is_taken: bool,
 }
 
+/// What `--preview --json` says.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Previews {
+    #[serde(default)]
+    pub(crate) servers: Vec<Preview>,
+}
+
 #[derive(Template)]
 #[template(path = "install.html")]
-struct InstallPage {
+struct InstallPage<'a> {
     frame: Frame,
-    csrf: String,
-    path: String,
+    id: &'a str,
     preview: Preview,
     name: String,
 }
 
-impl Preview {
-    /// Those of `--preview`.
-    pub(crate) fn all(value: &Value) -> Vec<Self> {
-        Vec::deserialize(&value["servers"]).unwrap_or_default()
-    }
+pub(crate) async fn dialog(viewer: Viewer, Path(id): Path<String>) -> PageResult {
+    let link = link(&viewer, &id)?;
+    page(&viewer, (&id, &link), "", None).await
 }
 
-pub(crate) async fn dialog(State(app): Shared, viewer: Viewer, Path(id): Path<String>) -> Response {
-    let Some(link) = app.links.get(&id) else { return used(&app, &viewer) };
-    page(&app, &viewer, Asked { id: &id, link: &link, name: "" }, None).await
-}
-
-fn used(app: &App, viewer: &Viewer) -> Response {
-    let mut error = CommandError::new("This install link was answered already");
-    error.hints.push("Open the link again".to_owned());
-    viewer.problem(app, "/servers", error)
-}
-
-/// A link, and the name that the person chose for its server.
-struct Asked<'a> {
-    id: &'a str,
-    link: &'a str,
-    name: &'a str,
-}
-
-async fn page(
-    app: &App,
-    viewer: &Viewer,
-    Asked { id, link, name }: Asked<'_>,
-    error: Option<CommandError>,
-) -> Response {
-    let mut words = vec!["mcp", "install", "--preview"];
-    if !name.is_empty() {
-        words.extend(["--name", name]);
-    }
-    let previewed = match app.program.json(&[&*words, &["--", link]].concat()).await {
-        Ok(value) => Ok(value),
-        // The name of the form cannot be used; that of the link can.
-        Err(_) if !name.is_empty() => {
-            app.program.json(&["mcp", "install", "--preview", "--", link]).await
-        }
-        Err(error) => Err(error),
-    };
-    let preview = match previewed {
-        Ok(value) => Preview::all(&value).into_iter().next().unwrap_or_default(),
-        Err(error) => {
-            app.links.remove(id);
-            return viewer.problem(app, "/servers", error);
-        }
-    };
-    let mut frame = viewer.frame(app, "Install a server?", "/servers");
-    frame.notice = error.map(|error| bad(error.text())).or(frame.notice);
-    let name = if name.is_empty() { preview.name.clone() } else { name.to_owned() };
-    show(&InstallPage {
-        frame,
-        csrf: viewer.csrf.clone(),
-        path: format!("/install/{id}"),
-        preview,
-        name,
+fn link(viewer: &Viewer, id: &str) -> Result<String, CommandError> {
+    viewer.app.links.get(id).ok_or_else(|| {
+        let mut error = CommandError::new("This install link was answered already");
+        error.hints.push("Open the link again".to_owned());
+        error
     })
 }
 
+/// The dialog of a link, with the name that the person chose for its server.
+async fn page(
+    viewer: &Viewer,
+    (id, link): (&str, &str),
+    name: &str,
+    error: Option<CommandError>,
+) -> PageResult {
+    let program = &viewer.app.program;
+    let words = ["mcp", "install", "--preview", "--", link];
+    let named = ["mcp", "install", "--preview", "--name", name, "--", link];
+    let previewed = match name {
+        "" => program.read(&words).await,
+        _ => match program.read(&named).await {
+            Ok(previews) => Ok(previews),
+            // The name of the form cannot be used; that of the link can.
+            Err(_) => program.read(&words).await,
+        },
+    };
+    let Previews { servers } = previewed.inspect_err(|_| viewer.app.links.remove(id))?;
+    let preview = servers.into_iter().next().unwrap_or_default();
+    let frame = viewer.form_frame("Install a server?", error.as_ref());
+    let name = if name.is_empty() { preview.name.clone() } else { name.to_owned() };
+    show(&InstallPage { frame, id, preview, name })
+}
+
 /// Installs the server under the name of the form, or forgets the link.
-pub(crate) async fn answer(
-    State(app): Shared,
-    viewer: Viewer,
-    Path(id): Path<String>,
-    Extension(Submitted(fields)): Extension<Submitted>,
-) -> Response {
-    let Some(link) = app.links.get(&id) else { return used(&app, &viewer) };
-    if fields.get("answer") != "install" {
-        app.links.remove(&id);
-        return redirect("/servers");
+pub(crate) async fn answer(viewer: Viewer, Path(id): Path<String>) -> PageResult {
+    let link = link(&viewer, &id)?;
+    if viewer.form.get("answer") != "install" {
+        viewer.app.links.remove(&id);
+        return Ok(redirect("/servers"));
     }
-    let name = fields.get("name");
+    let name = viewer.form.get("name");
     let words = ["mcp", "install", "--yes", "--name", name, "--", &link];
-    match app.program.json(&words).await {
+    match viewer.app.program.json(&words).await {
         Ok(_) => {
-            app.links.remove(&id);
-            app.chats.reload(&[name]).await;
-            redirect(&format!("/servers/{}?done=added", segment(name)))
+            viewer.app.links.remove(&id);
+            viewer.app.chats.reload(&[name]).await;
+            Ok(redirect(&format!("/servers/{}?done=added", segment(name))))
         }
-        Err(error) => page(&app, &viewer, Asked { id: &id, link: &link, name }, Some(error)).await,
+        Err(error) => page(&viewer, (&id, &link), name, Some(error)).await,
     }
 }

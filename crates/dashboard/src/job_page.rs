@@ -1,15 +1,12 @@
 //! The page of a command that runs, and the forms that start one.
 
 use askama::Template;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use pages::{Frame, redirect};
 use serde_json::Value;
 
 use crate::jobs::SignInPage;
-use crate::page::{Viewer, show};
-use crate::program::CommandError;
-use crate::state::{App, Shared};
+use crate::page::{PageResult, Viewer, show};
 
 #[derive(Template)]
 #[template(path = "job.html")]
@@ -18,28 +15,24 @@ struct JobPage {
     back: &'static str,
     lines: String,
     sign_in: Option<SignInPage>,
-    state: &'static str,
-    is_running: bool,
+    /// `None` while it runs.
+    has_succeeded: Option<bool>,
 }
 
-pub(crate) async fn page(State(app): Shared, viewer: Viewer, Path(id): Path<u64>) -> Response {
-    let Some(job) = app.jobs.find(id) else { return redirect("/servers") };
-    let state = job.state();
-    let (word, is_running) = match state.has_succeeded {
-        None => ("running", true),
-        Some(true) => ("done", false),
-        Some(false) => ("failed", false),
+pub(crate) async fn page(viewer: Viewer, Path(id): Path<u64>) -> PageResult {
+    let Some(job) = viewer.app.jobs.find(id) else { return Ok(redirect("/servers")) };
+    let page = {
+        let state = job.state();
+        let lines: Vec<String> = state.lines.iter().map(|line| readable(line)).collect();
+        let viewer = Viewer { section: job.back, ..viewer };
+        JobPage {
+            frame: viewer.frame(&job.title),
+            back: job.back,
+            lines: lines.join("\n"),
+            sign_in: state.sign_in.clone(),
+            has_succeeded: state.has_succeeded,
+        }
     };
-    let lines: Vec<String> = state.lines.iter().map(|line| readable(line)).collect();
-    let page = JobPage {
-        frame: viewer.frame(&app, &job.title, job.back),
-        back: job.back,
-        lines: lines.join("\n"),
-        sign_in: state.sign_in.clone().filter(|_| is_running),
-        state: word,
-        is_running,
-    };
-    drop(state);
     show(&page)
 }
 
@@ -58,18 +51,7 @@ fn readable(line: &str) -> String {
 }
 
 /// Starts a command and leads to its page.
-pub(crate) fn start(
-    app: &App,
-    viewer: &Viewer,
-    title: String,
-    back: &'static str,
-    words: &[&str],
-) -> Response {
-    match app.jobs.start(&app.program, title, back, words) {
-        Ok(address) => redirect(&address),
-        Err(error) => {
-            let error = CommandError::new(format!("cannot run `agent`: {error}"));
-            viewer.problem(app, back, error)
-        }
-    }
+pub(crate) fn start(viewer: &Viewer, title: String, words: &[&str]) -> PageResult {
+    let app = &viewer.app;
+    Ok(redirect(&app.jobs.start(&app.program, title, viewer.section, words)?))
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
-use crate::program::Program;
+use crate::program::{CommandError, Program};
 
 /// Jobs that can be looked at; older ones are forgotten.
 const MAX_JOBS: usize = 50;
@@ -52,7 +52,7 @@ impl Jobs {
         title: String,
         back: &'static str,
         words: &[&str],
-    ) -> std::io::Result<String> {
+    ) -> Result<String, CommandError> {
         let mut child = program.start(words)?;
         drop(child.stdin.take());
         let job = Arc::new(Job { title, back, state: Mutex::default() });

@@ -137,9 +137,7 @@ impl LiveChats {
 
 impl LiveChat {
     async fn start(program: &Program, words: &[&str]) -> Result<Arc<Self>, CommandError> {
-        let cannot =
-            |error: std::io::Error| CommandError::new(format!("cannot run `agent`: {error}"));
-        let mut child = program.start(words).map_err(cannot)?;
+        let mut child = program.start(words)?;
         let pid = child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
         // Numbers of a process that is gone are not used again: pages may remember them.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,13 +1,15 @@
 //! Rendering: the frame of a page, notices, errors.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::FromRequestParts;
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use pages::{Fields, Frame, NavItem, Notice};
 
-use crate::access::{Visitor, plain};
+use crate::access::plain;
 use crate::program::CommandError;
 use crate::state::App;
 
@@ -28,24 +30,17 @@ const DONE: &[(&str, &str)] = &[
 ];
 
 const SITE: &str = "agent";
-
-const fn item(
-    group: &'static str,
-    name: &'static str,
-    path: &'static str,
-    icon: &'static str,
-) -> NavItem {
-    NavItem { group, name, path, icon, is_current: false }
-}
+const CHATS: &str = "/";
+const SERVERS: &str = "/servers";
 
 const NAV: &[NavItem] = &[
-    item("", "Chats", "/", "chat"),
-    item("Tools", "Servers", "/servers", "server"),
-    item("", "Sign-ins", "/sign-ins", "key"),
-    item("", "Approvals", "/approvals", "check"),
-    item("", "Skills", "/skills", "book"),
-    item("This machine", "Models", "/models", "cube"),
-    item("", "Metrics", "/metrics/", "chart"),
+    NavItem::new("", "Chats", CHATS, "chat"),
+    NavItem::new("Tools", "Servers", SERVERS, "server"),
+    NavItem::new("", "Sign-ins", "/sign-ins", "key"),
+    NavItem::new("", "Approvals", "/approvals", "check"),
+    NavItem::new("", "Skills", "/skills", "book"),
+    NavItem::new("This machine", "Models", "/models", "cube"),
+    NavItem::new("", "Metrics", "/metrics/", "chart"),
 ];
 
 #[derive(Template)]
@@ -62,43 +57,76 @@ struct ProblemPage {
     hints: Vec<String>,
 }
 
-/// The browser that asks: makes frames of pages.
+/// A page, or why its command failed.
+pub(crate) type PageResult = Result<Response, CommandError>;
+
+/// The browser that asks. Handlers get it from the guard, which checked its session, and the origin and
+/// the token of every change.
 #[derive(Debug, Clone)]
 pub(crate) struct Viewer {
+    pub(crate) app: Arc<App>,
+    pub(crate) query: Arc<Fields>,
+    /// The fields of a form whose origin and token were checked; empty if the request changes nothing.
+    pub(crate) form: Arc<Fields>,
+    /// The link of the navigation that the page belongs to.
+    pub(crate) section: &'static str,
     pub(crate) csrf: String,
-    done: Option<Notice>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Viewer {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
-        let visitor = parts.extensions.get::<Visitor>();
-        let visitor = visitor.ok_or_else(|| plain(StatusCode::FORBIDDEN, "no session\n"))?;
-        let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
-        let word = DONE.iter().find(|(word, _)| *word == query.get("done"));
-        let done = word.map(|(_, text)| Notice { kind: "good", text: (*text).to_owned() });
-        Ok(Self { csrf: visitor.csrf.clone(), done })
+        let viewer = parts.extensions.get::<Self>().cloned();
+        viewer.ok_or_else(|| plain(StatusCode::FORBIDDEN, "no session\n"))
     }
 }
 
 impl Viewer {
-    pub(crate) fn frame(&self, app: &App, title: &str, path: &str) -> Frame {
-        Frame { nav: nav(path), notice: self.done.clone(), ..frame(app, title) }
+    pub(crate) fn new(app: &Arc<App>, csrf: String, form: Fields, uri: &Uri) -> Self {
+        let path = uri.path();
+        let mut sections = NAV.iter().map(|item| item.path).filter(|section| *section != CHATS);
+        let section = match sections.find(|section| path.starts_with(section)) {
+            Some(section) => section,
+            None if path.starts_with("/install/") || path.starts_with("/jobs/") => SERVERS,
+            None => CHATS,
+        };
+        let query = Fields::parse(uri.query().unwrap_or_default().as_bytes());
+        Self { app: app.clone(), query: Arc::new(query), form: Arc::new(form), section, csrf }
+    }
+
+    pub(crate) fn frame(&self, title: &str) -> Frame {
+        Frame {
+            nav: NavItem::marked(NAV, self.section),
+            notice: Notice::done(DONE, self.query.get("done")),
+            csrf: self.csrf.clone(),
+            ..frame(&self.app, title)
+        }
+    }
+
+    /// The frame of a page with a form, and why it was refused.
+    pub(crate) fn form_frame(&self, title: &str, error: Option<&CommandError>) -> Frame {
+        let frame = self.frame(title);
+        let refused = error.map(|error| Notice::bad(error.text()));
+        Frame { notice: refused.or(frame.notice), ..frame }
     }
 
     /// The page of a command that failed.
-    pub(crate) fn problem(&self, app: &App, path: &str, error: CommandError) -> Response {
-        let mut frame = self.frame(app, "This did not work", path);
-        frame.notice = Some(bad(error.message));
+    pub(crate) fn problem(&self, error: CommandError) -> Response {
+        let mut frame = self.frame("This did not work");
+        frame.notice = Some(Notice::bad(error.message));
         let page = ProblemPage { frame, causes: error.causes, hints: error.hints };
         show_as(StatusCode::UNPROCESSABLE_ENTITY, &page)
     }
 }
 
-fn nav(path: &str) -> Vec<NavItem> {
-    let item = |item: &NavItem| NavItem { is_current: item.path == path, ..item.clone() };
-    NAV.iter().map(item).collect()
+/// The guard makes a page of it, which needs the viewer.
+impl IntoResponse for CommandError {
+    fn into_response(self) -> Response {
+        let mut response = Response::default();
+        response.extensions_mut().insert(self);
+        response
+    }
 }
 
 fn frame(app: &App, title: &str) -> Frame {
@@ -109,11 +137,7 @@ fn frame(app: &App, title: &str) -> Frame {
 /// The frame of the page of metrics, whose files are its own.
 pub fn metrics_frame() -> Frame {
     let (title, site) = ("Usage metrics".to_owned(), SITE.to_owned());
-    Frame { title, site, nav: nav("/metrics/"), ..Frame::default() }
-}
-
-pub(crate) fn bad(text: impl Into<String>) -> Notice {
-    Notice { kind: "bad", text: text.into() }
+    Frame { title, site, nav: NavItem::marked(NAV, "/metrics/"), ..Frame::default() }
 }
 
 /// What a browser without a session sees.
@@ -121,8 +145,8 @@ pub(crate) fn locked(app: &App) -> Response {
     show_as(StatusCode::UNAUTHORIZED, &LockedPage { frame: frame(app, "Open the dashboard") })
 }
 
-pub(crate) fn show<T: Template>(page: &T) -> Response {
-    show_as(StatusCode::OK, page)
+pub(crate) fn show<T: Template>(page: &T) -> PageResult {
+    Ok(show_as(StatusCode::OK, page))
 }
 
 fn show_as<T: Template>(status: StatusCode, page: &T) -> Response {
@@ -130,7 +154,7 @@ fn show_as<T: Template>(status: StatusCode, page: &T) -> Response {
         Ok(html) => pages::html(status, html),
         Err(error) => {
             tracing::error!(%error, "a page cannot be rendered");
-            plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot render the page\n").into_response()
+            plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot render the page\n")
         }
     }
 }

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
@@ -53,7 +54,21 @@ impl CommandError {
     }
 }
 
+impl From<serde_json::Error> for CommandError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
 impl Program {
+    /// What a command prints as JSON.
+    pub(crate) async fn read<T: DeserializeOwned>(
+        &self,
+        words: &[&str],
+    ) -> Result<T, CommandError> {
+        Ok(T::deserialize(self.json(words).await?)?)
+    }
+
     /// The JSON that a command prints.
     pub(crate) async fn json(&self, words: &[&str]) -> Result<Value, CommandError> {
         self.json_with(words, "").await
@@ -75,9 +90,7 @@ impl Program {
 
     /// The standard output of a command. What it prints counts, unless it reports an error.
     pub(crate) async fn run(&self, words: &[&str], input: &str) -> Result<Vec<u8>, CommandError> {
-        let cannot =
-            |error: std::io::Error| CommandError::new(format!("cannot run `agent`: {error}"));
-        let mut child = self.start(words).map_err(cannot)?;
+        let mut child = self.start(words)?;
         if let Some(mut stdin) = child.stdin.take() {
             // A command that reads nothing has closed it.
             let _ = stdin.write_all(input.as_bytes()).await;
@@ -90,7 +103,7 @@ impl Program {
                 MAX_WAIT.as_secs()
             )));
         };
-        let output = output.map_err(cannot)?;
+        let output = output.map_err(|error| cannot_run(&error))?;
         let notes = String::from_utf8_lossy(&output.stderr);
         if let Some(error) = notes.lines().rev().find_map(CommandError::of_line) {
             return Err(error);
@@ -103,14 +116,19 @@ impl Program {
     }
 
     /// Starts a command with pipes; it ends when the child is dropped.
-    pub(crate) fn start(&self, words: &[&str]) -> std::io::Result<Child> {
-        Command::new(&self.path)
+    pub(crate) fn start(&self, words: &[&str]) -> Result<Child, CommandError> {
+        let child = Command::new(&self.path)
             .args(&self.options)
             .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
-            .spawn()
+            .spawn();
+        child.map_err(|error| cannot_run(&error))
     }
+}
+
+fn cannot_run(error: &std::io::Error) -> CommandError {
+    CommandError::new(format!("cannot run `agent`: {error}"))
 }

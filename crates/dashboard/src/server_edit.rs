@@ -1,31 +1,21 @@
 //! Forms that add servers and edit every key of one.
 
 use askama::Template;
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use pages::{Fields, Frame, redirect};
 use serde_json::{Map, Value, json};
 
-use crate::access::Submitted;
-use crate::install::Preview;
+use crate::install::{Preview, Previews};
 use crate::job_page;
-use crate::page::{Viewer, bad, segment, show};
+use crate::page::{PageResult, Viewer, show};
 use crate::program::CommandError;
-use crate::servers::{Configuration, Problem, saved};
-use crate::state::{App, Shared};
-
-const PATH: &str = "/servers";
+use crate::servers::{Configuration, Problem, path, saved};
 
 #[derive(Template)]
 #[template(path = "server_add.html")]
-struct AddPage {
+struct AddPage<'a> {
     frame: Frame,
-    csrf: String,
-    name: String,
-    reached_by: String,
-    variables: String,
-    pasted: String,
+    form: &'a Fields,
     /// Servers that are added once the person has seen them.
     previews: Vec<Preview>,
     /// The configuration that they come from.
@@ -36,7 +26,6 @@ struct AddPage {
 #[template(path = "server_edit.html")]
 struct EditPage {
     frame: Frame,
-    csrf: String,
     path: String,
     config: String,
     name: String,
@@ -53,78 +42,56 @@ struct EditedKey {
     problems: Vec<Problem>,
 }
 
-pub(crate) async fn add_form(State(app): Shared, viewer: Viewer) -> Response {
-    add_page(&app, &viewer, &Fields::default(), Ok(None))
+pub(crate) async fn add_form(viewer: Viewer) -> PageResult {
+    add_page(&viewer, Ok(None))
 }
 
 /// The form, or what was `previewed` of this configuration.
 fn add_page(
-    app: &App,
     viewer: &Viewer,
-    fields: &Fields,
     previewed: Result<Option<(String, Vec<Preview>)>, CommandError>,
-) -> Response {
-    let mut frame = viewer.frame(app, "Add a server", PATH);
-    let (confirmed, previews) = match previewed {
-        Ok(previewed) => previewed.unwrap_or_default(),
-        Err(error) => {
-            frame.notice = Some(bad(error.text()));
-            (String::new(), Vec::new())
-        }
-    };
-    let text = |name: &str| fields.get(name).to_owned();
-    show(&AddPage {
-        frame,
-        csrf: viewer.csrf.clone(),
-        name: text("name"),
-        reached_by: text("reached_by"),
-        variables: text("variables"),
-        pasted: text("pasted"),
-        previews,
-        confirmed,
-    })
+) -> PageResult {
+    let frame = viewer.form_frame("Add a server", previewed.as_ref().err());
+    let (confirmed, previews) = previewed.ok().flatten().unwrap_or_default();
+    show(&AddPage { frame, form: &viewer.form, previews, confirmed })
 }
 
 /// Shows what would be added; adds it when the person has confirmed that.
-pub(crate) async fn add(
-    State(app): Shared,
-    viewer: Viewer,
-    Extension(Submitted(fields)): Extension<Submitted>,
-) -> Response {
-    let confirmed = fields.get("confirmed");
-    if !confirmed.is_empty() {
-        let words = ["mcp", "add", "--yes", "--paste", "-"];
-        return match app.program.json_with(&words, confirmed).await {
-            Ok(added) => {
-                let added = added["added"].as_array().into_iter().flatten();
-                let names: Vec<&str> = added.filter_map(|server| server["name"].as_str()).collect();
-                app.chats.reload(&names).await;
-                redirect(&format!("{PATH}?done=added"))
-            }
-            Err(error) => add_page(&app, &viewer, &fields, Err(error)),
-        };
+pub(crate) async fn add(viewer: Viewer) -> PageResult {
+    let confirmed = viewer.form.get("confirmed");
+    if confirmed.is_empty() {
+        return add_page(&viewer, preview(&viewer).await.map(Some));
     }
-    let text = match fields.get("pasted") {
-        "" => typed(&fields),
-        pasted => Ok(pasted.to_owned()),
-    };
-    let previewed = match text {
-        Ok(text) => {
-            let words = ["mcp", "add", "--preview", "--paste", "-"];
-            app.program.json_with(&words, &text).await.map(|value| (text, Preview::all(&value)))
+    let words = ["mcp", "add", "--yes", "--paste", "-"];
+    match viewer.app.program.json_with(&words, confirmed).await {
+        Ok(added) => {
+            let added = added["added"].as_array().into_iter().flatten();
+            let names: Vec<&str> = added.filter_map(|server| server["name"].as_str()).collect();
+            viewer.app.chats.reload(&names).await;
+            Ok(redirect("/servers?done=added"))
         }
-        Err(message) => Err(CommandError::new(message)),
+        Err(error) => add_page(&viewer, Err(error)),
+    }
+}
+
+/// The configuration of the form, and what would be added.
+async fn preview(viewer: &Viewer) -> Result<(String, Vec<Preview>), CommandError> {
+    let text = match viewer.form.get("pasted") {
+        "" => typed(&viewer.form).map_err(CommandError::new)?,
+        pasted => pasted.to_owned(),
     };
-    add_page(&app, &viewer, &fields, previewed.map(Some))
+    let words = ["mcp", "add", "--preview", "--paste", "-"];
+    let previews: Previews =
+        serde_json::from_value(viewer.app.program.json_with(&words, &text).await?)?;
+    Ok((text, previews.servers))
 }
 
 /// The entry of the form, as the documentation of a server would show it.
 fn typed(fields: &Fields) -> Result<String, String> {
     let (name, reached_by) = (fields.get("name"), fields.get("reached_by"));
     if name.is_empty() || reached_by.is_empty() {
-        return Err(
-            "Enter a name, and a command or an address; or paste a configuration".to_owned()
-        );
+        let message = "Enter a name, and a command or an address; or paste a configuration";
+        return Err(message.to_owned());
     }
     let is_remote = reached_by.starts_with("http://") || reached_by.starts_with("https://");
     let mut pairs = Map::new();
@@ -136,7 +103,7 @@ fn typed(fields: &Fields) -> Result<String, String> {
         };
         pairs.insert(name.trim().to_owned(), value.trim().into());
     }
-    let entry = if is_remote {
+    let mut entry = if is_remote {
         json!({"url": reached_by, "headers": pairs})
     } else {
         // The reader splits the arguments like a shell.
@@ -144,7 +111,6 @@ fn typed(fields: &Fields) -> Result<String, String> {
             reached_by.split_once(char::is_whitespace).unwrap_or((reached_by, ""));
         json!({"command": command, "args": args.trim(), "env": pairs})
     };
-    let mut entry = entry;
     if let Some(entry) = entry.as_object_mut() {
         entry.retain(|_, value| *value != json!({}) && *value != "");
     }
@@ -155,58 +121,28 @@ fn typed(fields: &Fields) -> Result<String, String> {
 #[template(path = "server_import.html")]
 struct ImportPage {
     frame: Frame,
-    csrf: String,
     found: String,
 }
 
 /// Shows the servers of other clients on this machine.
-pub(crate) async fn import_form(State(app): Shared, viewer: Viewer) -> Response {
-    match app.program.run(&["mcp", "import", "--dry-run"], "").await {
-        Ok(found) => show(&ImportPage {
-            frame: viewer.frame(&app, "Servers of other clients", PATH),
-            csrf: viewer.csrf,
-            found: String::from_utf8_lossy(&found).into_owned(),
-        }),
-        Err(error) => viewer.problem(&app, PATH, error),
-    }
+pub(crate) async fn import_form(viewer: Viewer) -> PageResult {
+    let found = viewer.app.program.run(&["mcp", "import", "--dry-run"], "").await?;
+    let found = String::from_utf8_lossy(&found).into_owned();
+    show(&ImportPage { frame: viewer.frame("Servers of other clients"), found })
 }
 
-pub(crate) async fn import(
-    State(app): Shared,
-    viewer: Viewer,
-    Extension(Submitted(_)): Extension<Submitted>,
-) -> Response {
-    job_page::start(
-        &app,
-        &viewer,
-        "Import of servers".to_owned(),
-        PATH,
-        &["mcp", "import", "--yes"],
-    )
+pub(crate) async fn import(viewer: Viewer) -> PageResult {
+    job_page::start(&viewer, "Import of servers".to_owned(), &["mcp", "import", "--yes"])
 }
 
-pub(crate) async fn edit_form(
-    State(app): Shared,
-    viewer: Viewer,
-    Path(name): Path<String>,
-) -> Response {
-    match edit_page(&app, &viewer, &name, &Fields::default(), None).await {
-        Ok(response) => response,
-        Err(error) => viewer.problem(&app, PATH, error),
-    }
+pub(crate) async fn edit_form(viewer: Viewer, Path(name): Path<String>) -> PageResult {
+    edit_page(&viewer, &name, None).await
 }
 
-async fn edit_page(
-    app: &App,
-    viewer: &Viewer,
-    name: &str,
-    typed: &Fields,
-    error: Option<CommandError>,
-) -> Result<Response, CommandError> {
-    let configuration = Configuration::read(app).await?;
-    let server = configuration.find(name);
-    let server = server.ok_or_else(|| CommandError::new(format!("there is no server “{name}”")))?;
-    let schema = app.program.json(&["config", "schema"]).await?;
+async fn edit_page(viewer: &Viewer, name: &str, error: Option<CommandError>) -> PageResult {
+    let configuration = Configuration::read(&viewer.app).await?;
+    let server = configuration.find(name)?;
+    let schema = viewer.app.program.json(&["config", "schema"]).await?;
     let schema = &schema["properties"]["mcp_servers"]["additionalProperties"];
     let mut keys = Vec::new();
     add_keys("", schema, &server.entry, &mut keys);
@@ -219,23 +155,19 @@ async fn edit_page(
         };
         key.problems =
             configuration.problems.iter().filter(of_server).filter(at_key).cloned().collect();
-        if let Some((_, text)) =
-            typed.iter().find(|(field, _)| *field == format!("key.{}", key.name))
-        {
-            text.clone_into(&mut key.value);
+        let field = format!("key.{}", key.name);
+        if let Some(typed) = viewer.form.all(&field).next() {
+            typed.clone_into(&mut key.value);
         }
         key.rows = key.value.lines().count().clamp(1, 12);
     }
-    let mut frame = viewer.frame(app, &format!("Edit {name}"), PATH);
-    frame.notice = error.map(|error| bad(error.text())).or(frame.notice);
-    Ok(show(&EditPage {
-        frame,
-        csrf: viewer.csrf.clone(),
-        path: format!("{PATH}/{}", segment(name)),
+    show(&EditPage {
+        frame: viewer.form_frame(&format!("Edit {name}"), error.as_ref()),
+        path: path(name),
         config: configuration.config.clone(),
         name: name.to_owned(),
         keys,
-    }))
+    })
 }
 
 /// The keys of a mapping and of those in it, each by its whole name.
@@ -285,12 +217,8 @@ fn written(value: &Value) -> String {
 }
 
 /// Saves the keys that were changed, and no others.
-pub(crate) async fn edit(
-    State(app): Shared,
-    viewer: Viewer,
-    Path(name): Path<String>,
-    Extension(Submitted(fields)): Extension<Submitted>,
-) -> Response {
+pub(crate) async fn edit(viewer: Viewer, Path(name): Path<String>) -> PageResult {
+    let fields = &viewer.form;
     let changed: Vec<String> = fields
         .iter()
         .filter_map(|(field, text)| {
@@ -302,15 +230,12 @@ pub(crate) async fn edit(
         })
         .collect();
     if changed.is_empty() {
-        return redirect(&format!("{PATH}/{}", segment(&name)));
+        return Ok(redirect(&path(&name)));
     }
     let mut words = vec!["mcp", "set", "--", &name];
     words.extend(changed.iter().map(String::as_str));
-    match app.program.json(&words).await {
-        Ok(_) => saved(&app, &name, "saved").await,
-        Err(error) => match edit_page(&app, &viewer, &name, &fields, Some(error)).await {
-            Ok(response) => response,
-            Err(error) => viewer.problem(&app, PATH, error),
-        },
+    match viewer.app.program.json(&words).await {
+        Ok(_) => Ok(saved(&viewer, &name, "saved").await),
+        Err(error) => edit_page(&viewer, &name, Some(error)).await,
     }
 }

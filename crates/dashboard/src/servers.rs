@@ -1,23 +1,18 @@
 //! The servers of the configuration: list, details, switches.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::response::Response;
-use pages::{Frame, Html, redirect, tag};
+use pages::{Frame, Html, Notice, redirect, tag};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::access::Submitted;
 use crate::job_page;
-use crate::page::{Viewer, bad, segment, show};
+use crate::page::{PageResult, Viewer, segment, show};
 use crate::program::CommandError;
 use crate::server_watch::ServerState;
-use crate::state::{App, Shared};
+use crate::state::App;
 
-const PATH: &str = "/servers";
 const LOG_LINES: &str = "100";
 
 /// A server as the configuration has it.
@@ -57,24 +52,13 @@ pub(crate) struct Configuration {
 
 impl Configuration {
     pub(crate) async fn read(app: &App) -> Result<Self, CommandError> {
-        let value = app.program.json(&["mcp", "list", "--no-connect"]).await?;
-        Self::deserialize(value).map_err(|error| CommandError::new(error.to_string()))
+        app.program.read(&["mcp", "list", "--no-connect"]).await
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<&Configured> {
-        self.servers.iter().find(|server| server.name == name)
+    pub(crate) fn find(&self, name: &str) -> Result<&Configured, CommandError> {
+        let server = self.servers.iter().find(|server| server.name == name);
+        server.ok_or_else(|| CommandError::new(format!("there is no server named “{name}”")))
     }
-}
-
-struct Row {
-    name: String,
-    path: String,
-    transport: String,
-    state: Html,
-    reason: String,
-    latency: String,
-    tools: String,
-    tokens: String,
 }
 
 #[derive(Template)]
@@ -82,7 +66,7 @@ struct Row {
 struct ServersPage {
     frame: Frame,
     config: String,
-    rows: Vec<Row>,
+    rows: Vec<(Configured, ServerState)>,
     problems: Vec<Problem>,
 }
 
@@ -90,19 +74,17 @@ struct ServersPage {
 #[template(path = "server.html")]
 struct ServerPage {
     frame: Frame,
-    csrf: String,
     path: String,
     server: Configured,
     config: String,
     state: ServerState,
-    state_tag: Html,
     problems: Vec<Problem>,
     log: String,
 }
 
-fn state_tag(state: &ServerState, is_enabled: bool) -> Html {
+fn state_tag(state: &ServerState, server: &Configured) -> Html {
     match state.state.as_str() {
-        _ if !is_enabled => tag("plain", "disabled"),
+        _ if !server.enabled => tag("plain", "disabled"),
         "" => tag("plain", "starting"),
         "ready" => tag("good", "ready"),
         "recycled" => tag("good", "idle"),
@@ -111,67 +93,30 @@ fn state_tag(state: &ServerState, is_enabled: bool) -> Html {
     }
 }
 
-fn latency(state: &ServerState) -> String {
-    state.latency_ms.map_or(String::new(), |ms| format!("{ms} ms"))
+pub(crate) async fn list(viewer: Viewer) -> PageResult {
+    let Configuration { config, servers, problems } = Configuration::read(&viewer.app).await?;
+    let states = viewer.app.servers.states(&viewer.app.program).await;
+    let row = |server: Configured| {
+        let state = states.get(&server.name).cloned().unwrap_or_default();
+        (server, state)
+    };
+    let rows = servers.into_iter().map(row).collect();
+    show(&ServersPage { frame: viewer.frame("Servers"), config, rows, problems })
 }
 
-pub(crate) async fn list(State(app): Shared, viewer: Viewer) -> Response {
-    let configuration = match Configuration::read(&app).await {
-        Ok(configuration) => configuration,
-        Err(error) => return viewer.problem(&app, PATH, error),
-    };
-    let states = app.servers.states(&app.program).await;
-    let none = ServerState::default();
-    let row = |server: &Configured| {
-        let state = states.get(&server.name).unwrap_or(&none);
-        let is_known = state.state == "ready" || state.state == "degraded";
-        let number = |count: u64| if is_known { pages::count(count) } else { String::new() };
-        Row {
-            name: server.name.clone(),
-            path: format!("{PATH}/{}", segment(&server.name)),
-            transport: server.transport.clone(),
-            state: state_tag(state, server.enabled),
-            reason: state.reason.clone().unwrap_or_default(),
-            latency: latency(state),
-            tools: number(state.tools as u64),
-            tokens: number(state.tokens),
-        }
-    };
-    show(&ServersPage {
-        frame: viewer.frame(&app, "Servers", PATH),
-        config: configuration.config.clone(),
-        rows: configuration.servers.iter().map(row).collect(),
-        problems: configuration.problems,
-    })
-}
-
-pub(crate) async fn details(
-    State(app): Shared,
-    viewer: Viewer,
-    Path(name): Path<String>,
-) -> Response {
-    let configuration = match Configuration::read(&app).await {
-        Ok(configuration) => configuration,
-        Err(error) => return viewer.problem(&app, PATH, error),
-    };
-    let Some(server) = configuration.find(&name).cloned() else {
-        let error = CommandError::new(format!("there is no server named “{name}”"));
-        return viewer.problem(&app, PATH, error);
-    };
-    let states = app.servers.states(&app.program).await;
+pub(crate) async fn details(viewer: Viewer, Path(name): Path<String>) -> PageResult {
+    let configuration = Configuration::read(&viewer.app).await?;
+    let server = configuration.find(&name)?.clone();
+    let states = viewer.app.servers.states(&viewer.app.program).await;
     let state = states.get(&name).cloned().unwrap_or_default();
-    let log = app.program.run(&["mcp", "logs", "-n", LOG_LINES, "--", &name], "").await;
+    let log = viewer.app.program.run(&["mcp", "logs", "-n", LOG_LINES, "--", &name], "").await;
     let of_server = |problem: &Problem| problem.server.as_ref() == Some(&name);
-    let mut frame = viewer.frame(&app, &name, PATH);
-    if let Some(reason) = state.reason.as_ref().filter(|_| server.enabled && frame.notice.is_none())
-    {
-        frame.notice = Some(bad(reason.clone()));
-    }
+    let mut frame = viewer.frame(&name);
+    let reason = state.reason.clone().filter(|_| server.enabled);
+    frame.notice = frame.notice.or(reason.map(Notice::bad));
     show(&ServerPage {
         frame,
-        csrf: viewer.csrf,
-        path: format!("{PATH}/{}", segment(&name)),
-        state_tag: state_tag(&state, server.enabled),
+        path: path(&name),
         server,
         config: configuration.config,
         state,
@@ -180,38 +125,36 @@ pub(crate) async fn details(
     })
 }
 
+/// The path of the page of a server.
+pub(crate) fn path(name: &str) -> String {
+    format!("/servers/{}", segment(name))
+}
+
 /// Enables, disables, removes or tests a server.
 pub(crate) async fn change(
-    State(app): Shared,
     viewer: Viewer,
     Path((name, action)): Path<(String, String)>,
-    Extension(Submitted(_)): Extension<Submitted>,
-) -> Response {
+) -> PageResult {
     let words: &[&str] = match action.as_str() {
         "enable" => &["mcp", "enable", "--"],
         "disable" => &["mcp", "disable", "--"],
         "remove" => &["mcp", "remove", "--yes", "--"],
         "test" => {
             let words = ["mcp", "test", "--", &name];
-            return job_page::start(&app, &viewer, format!("Test of {name}"), PATH, &words);
+            return job_page::start(&viewer, format!("Test of {name}"), &words);
         }
-        _ => return redirect(PATH),
+        _ => return Ok(redirect("/servers")),
     };
-    match app.program.json(&[words, &[&name]].concat()).await {
-        Ok(_) if action == "remove" => {
-            app.chats.reload(&[&name]).await;
-            redirect(&format!("{PATH}?done=removed"))
-        }
-        Ok(_) => {
-            app.chats.reload(&[&name]).await;
-            redirect(&format!("{PATH}/{}?done={action}d", segment(&name)))
-        }
-        Err(error) => viewer.problem(&app, PATH, error),
+    viewer.app.program.json(&[words, &[&name]].concat()).await?;
+    if action == "remove" {
+        viewer.app.chats.reload(&[&name]).await;
+        return Ok(redirect("/servers?done=removed"));
     }
+    Ok(saved(&viewer, &name, &format!("{action}d")).await)
 }
 
-/// Tells all parts that the configuration changed.
-pub(crate) async fn saved(app: &Arc<App>, name: &str, word: &str) -> Response {
-    app.chats.reload(&[name]).await;
-    redirect(&format!("{PATH}/{}?done={word}", segment(name)))
+/// Lets the conversations use a changed server, and leads to its page.
+pub(crate) async fn saved(viewer: &Viewer, name: &str, word: &str) -> Response {
+    viewer.app.chats.reload(&[name]).await;
+    redirect(&format!("{}?done={word}", path(name)))
 }

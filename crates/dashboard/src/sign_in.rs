@@ -1,19 +1,12 @@
 //! Sign-ins to servers with OAuth.
 
 use askama::Template;
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use pages::{Frame, Html, redirect, tag};
 use serde::Deserialize;
 
-use crate::access::Submitted;
 use crate::job_page;
-use crate::page::{Viewer, segment, show};
-use crate::program::CommandError;
-use crate::state::Shared;
-
-const PATH: &str = "/sign-ins";
+use crate::page::{PageResult, Viewer, show};
 
 /// What `agent mcp status --json` says.
 #[derive(Debug, Default, Deserialize)]
@@ -34,11 +27,15 @@ struct Client {
     kind: Option<String>,
 }
 
+#[derive(Debug, Deserialize)]
+struct Standings {
+    servers: Vec<Standing>,
+}
+
 #[derive(Template)]
 #[template(path = "sign_ins.html")]
 struct SignInsPage {
     frame: Frame,
-    csrf: String,
     rows: Vec<Standing>,
 }
 
@@ -47,42 +44,25 @@ impl Standing {
         tag(if self.signed_in { "good" } else { "warn" }, &self.state)
     }
 
-    fn path(&self) -> String {
-        format!("{PATH}/{}", segment(&self.server))
-    }
-
     fn expires(&self) -> String {
         self.expires_at.map_or(String::new(), |at| pages::exact_time(at.saturating_mul(1_000_000)))
     }
 }
 
-pub(crate) async fn list(State(app): Shared, viewer: Viewer) -> Response {
-    let rows = app.program.json(&["mcp", "status"]).await.and_then(|mut value| {
-        let rows = Vec::<Standing>::deserialize(value["servers"].take());
-        rows.map_err(|error| CommandError::new(error.to_string()))
-    });
-    match rows {
-        Ok(rows) => {
-            let frame = viewer.frame(&app, "Sign-ins", PATH);
-            show(&SignInsPage { frame, csrf: viewer.csrf, rows })
-        }
-        Err(error) => viewer.problem(&app, PATH, error),
-    }
+pub(crate) async fn list(viewer: Viewer) -> PageResult {
+    let Standings { servers: rows } = viewer.app.program.read(&["mcp", "status"]).await?;
+    show(&SignInsPage { frame: viewer.frame("Sign-ins"), rows })
 }
 
 /// Signs in, which a person finishes in the browser, or out.
 pub(crate) async fn change(
-    State(app): Shared,
     viewer: Viewer,
     Path((server, action)): Path<(String, String)>,
-    Extension(Submitted(_)): Extension<Submitted>,
-) -> Response {
+) -> PageResult {
     if action == "in" {
         let words = ["--json", "mcp", "login", "--dashboard", "--", &server];
-        return job_page::start(&app, &viewer, format!("Sign in to {server}"), PATH, &words);
+        return job_page::start(&viewer, format!("Sign in to {server}"), &words);
     }
-    match app.program.json(&["mcp", "logout", "--yes", "--", &server]).await {
-        Ok(_) => redirect(&format!("{PATH}?done=signed-out")),
-        Err(error) => viewer.problem(&app, PATH, error),
-    }
+    viewer.app.program.json(&["mcp", "logout", "--yes", "--", &server]).await?;
+    Ok(redirect("/sign-ins?done=signed-out"))
 }

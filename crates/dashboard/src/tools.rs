@@ -1,20 +1,16 @@
 //! The tools of a server: which of them are used, and a form to try one.
 
 use askama::Template;
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
-use pages::{Frame, Html};
+use axum::extract::Path;
+use pages::{Fields, Frame, Html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::access::Submitted;
-use crate::page::{Viewer, bad, segment, show};
+use crate::page::{PageResult, Viewer, show};
 use crate::program::CommandError;
-use crate::servers::saved;
-use crate::state::{App, Shared};
+use crate::servers::{path, saved};
+use crate::state::App;
 
-const PATH: &str = "/servers";
 /// Larger results are cut on the page.
 const MAX_SHOWN_BYTES: usize = 256 * 1024;
 
@@ -36,15 +32,14 @@ struct Tool {
 #[template(path = "tools.html")]
 struct ToolsPage {
     frame: Frame,
-    csrf: String,
     server: String,
     path: String,
-    tools: Vec<(Tool, String)>,
-    tokens: String,
+    tools: Vec<Tool>,
+    tokens: u64,
 }
 
 /// An input of the form of a tool.
-pub(crate) struct Field {
+struct Field {
     name: String,
     about: String,
     /// `text`, `number`, `choice`, `switch` or `json`.
@@ -66,7 +61,6 @@ enum Part {
 #[template(path = "tool.html")]
 struct ToolPage {
     frame: Frame,
-    csrf: String,
     server: String,
     path: String,
     tool: Tool,
@@ -75,48 +69,29 @@ struct ToolPage {
     is_error: bool,
 }
 
-async fn tools(app: &App, server: &str) -> Result<Vec<Tool>, CommandError> {
-    let words = ["mcp", "tools", "--schema", "--all", "--", server];
-    let mut value = app.program.json(&words).await?;
-    let tools = Vec::<Tool>::deserialize(value["tools"].take());
-    tools.map_err(|error| CommandError::new(error.to_string()))
+/// What `agent mcp tools --json` says.
+#[derive(Debug, Deserialize)]
+struct Tools {
+    tools: Vec<Tool>,
 }
 
-pub(crate) async fn list(
-    State(app): Shared,
-    viewer: Viewer,
-    Path(server): Path<String>,
-) -> Response {
-    let tools = match tools(&app, &server).await {
-        Ok(tools) => tools,
-        Err(error) => return viewer.problem(&app, PATH, error),
-    };
-    let path = format!("{PATH}/{}/tools", segment(&server));
-    let tokens =
-        tools.iter().filter(|tool| tool.excluded != Some(true)).map(|tool| tool.tokens).sum();
-    let link = |tool: Tool| {
-        let link = format!("{path}/{}", segment(&tool.native_name));
-        (tool, link)
-    };
-    show(&ToolsPage {
-        frame: viewer.frame(&app, &format!("Tools of {server}"), PATH),
-        csrf: viewer.csrf,
-        tools: tools.into_iter().map(link).collect(),
-        tokens: pages::count(tokens),
-        server,
-        path,
-    })
+async fn tools(app: &App, server: &str) -> Result<Vec<Tool>, CommandError> {
+    let words = ["mcp", "tools", "--schema", "--all", "--", server];
+    Ok(app.program.read::<Tools>(&words).await?.tools)
+}
+
+pub(crate) async fn list(viewer: Viewer, Path(server): Path<String>) -> PageResult {
+    let tools = tools(&viewer.app, &server).await?;
+    let used = tools.iter().filter(|tool| !tool.is_excluded());
+    let tokens = used.map(|tool| tool.tokens).sum();
+    let frame = viewer.frame(&format!("Tools of {server}"));
+    show(&ToolsPage { frame, path: path(&server) + "/tools", server, tools, tokens })
 }
 
 /// Saves which tools are used: all, or all but those that were unchecked.
-pub(crate) async fn choose(
-    State(app): Shared,
-    viewer: Viewer,
-    Path(server): Path<String>,
-    Extension(Submitted(fields)): Extension<Submitted>,
-) -> Response {
-    let all: Vec<&str> = fields.all("known").collect();
-    let used: Vec<&str> = fields.all("use").collect();
+pub(crate) async fn choose(viewer: Viewer, Path(server): Path<String>) -> PageResult {
+    let all: Vec<&str> = viewer.form.all("known").collect();
+    let used: Vec<&str> = viewer.form.all("use").collect();
     let unused: Vec<&str> = all.iter().filter(|name| !used.contains(name)).copied().collect();
     // What is new at the server later is used if most is, and not if little is.
     let (include, exclude) = if unused.is_empty() {
@@ -127,10 +102,8 @@ pub(crate) async fn choose(
         (patterns(&used), Value::Null)
     };
     let set = [format!("tools.include={include}"), format!("tools.exclude={exclude}")];
-    match app.program.json(&["mcp", "set", "--", &server, &set[0], &set[1]]).await {
-        Ok(_) => saved(&app, &server, "saved").await,
-        Err(error) => viewer.problem(&app, PATH, error),
-    }
+    viewer.app.program.json(&["mcp", "set", "--", &server, &set[0], &set[1]]).await?;
+    Ok(saved(&viewer, &server, "saved").await)
 }
 
 /// Exact names, whatever letters they have that mean something in a pattern.
@@ -148,14 +121,11 @@ fn patterns(names: &[&str]) -> Value {
 }
 
 pub(crate) async fn form(
-    State(app): Shared,
     viewer: Viewer,
     Path((server, tool)): Path<(String, String)>,
-) -> Response {
-    match find(&app, &server, &tool).await {
-        Ok(tool) => page(&app, &viewer, (server, tool), &Map::new(), None),
-        Err(error) => viewer.problem(&app, PATH, error),
-    }
+) -> PageResult {
+    let tool = find(&viewer.app, &server, &tool).await?;
+    page(&viewer, server, tool, None)
 }
 
 async fn find(app: &App, server: &str, name: &str) -> Result<Tool, CommandError> {
@@ -165,79 +135,61 @@ async fn find(app: &App, server: &str, name: &str) -> Result<Tool, CommandError>
 
 /// Calls a tool with the values of the form.
 pub(crate) async fn call(
-    State(app): Shared,
     viewer: Viewer,
     Path((server, name)): Path<(String, String)>,
-    Extension(Submitted(fields)): Extension<Submitted>,
-) -> Response {
-    let tool = match find(&app, &server, &name).await {
-        Ok(tool) => tool,
-        Err(error) => return viewer.problem(&app, PATH, error),
+) -> PageResult {
+    let tool = find(&viewer.app, &server, &name).await?;
+    let result = match arguments(&tool, &viewer.form) {
+        Ok(arguments) => {
+            let target = format!("{server}/{name}");
+            let mut words = vec!["mcp", "call"];
+            if viewer.form.get("approve") == "yes" {
+                words.push("--approve");
+            }
+            words.extend(["--", &target, "-"]);
+            viewer.app.program.json_with(&words, &Value::Object(arguments).to_string()).await
+        }
+        Err(wrong) => Err(CommandError::new(wrong)),
     };
+    page(&viewer, server, tool, Some(result))
+}
+
+/// The arguments in a form, or what is wrong with the last wrong one.
+fn arguments(tool: &Tool, typed: &Fields) -> Result<Map<String, Value>, String> {
     let mut arguments = Map::new();
     let mut wrong = None;
-    for field in fields_of(&tool.schema, &Map::new()) {
-        let text = fields.get(&format!("argument.{}", field.name));
-        match value(&field, text) {
+    for field in fields_of(&tool.schema, typed) {
+        match value(&field, typed.get(&format!("argument.{}", field.name))) {
             Ok(Some(value)) => drop(arguments.insert(field.name, value)),
             Ok(None) => {}
             Err(message) => wrong = Some(format!("{}: {message}", field.name)),
         }
     }
-    if let Some(wrong) = wrong {
-        let typed = typed(&fields);
-        return page(&app, &viewer, (server, tool), &typed, Some(Err(CommandError::new(wrong))));
-    }
-    let arguments = Value::Object(arguments);
-    let target = format!("{server}/{name}");
-    let mut words = vec!["mcp", "call"];
-    if fields.get("approve") == "yes" {
-        words.push("--approve");
-    }
-    words.extend(["--", &target, "-"]);
-    let result = app.program.json_with(&words, &arguments.to_string()).await;
-    page(&app, &viewer, (server, tool), &typed(&fields), Some(result))
-}
-
-/// What was typed, to be shown again.
-fn typed(fields: &pages::Fields) -> Map<String, Value> {
-    let argument = |(name, text): (&str, &str)| {
-        Some((name.strip_prefix("argument.")?.to_owned(), Value::from(text)))
-    };
-    fields.iter().filter_map(argument).collect()
+    wrong.map_or(Ok(arguments), Err)
 }
 
 fn page(
-    app: &App,
     viewer: &Viewer,
-    (server, tool): (String, Tool),
-    typed: &Map<String, Value>,
+    server: String,
+    tool: Tool,
     result: Option<Result<Value, CommandError>>,
-) -> Response {
-    let mut frame = viewer.frame(app, &tool.native_name, PATH);
-    let is_error = matches!(&result, Some(Ok(value)) if value["is_error"] == true);
-    let result = match result {
-        Some(Ok(value)) => Some(parts(&value)),
-        Some(Err(error)) => {
-            frame.notice = Some(bad(error.text()));
-            None
-        }
-        None => None,
-    };
+) -> PageResult {
+    let result = result.transpose();
+    let frame = viewer.form_frame(&tool.native_name, result.as_ref().err());
+    let result = result.ok().flatten();
     show(&ToolPage {
         frame,
-        csrf: viewer.csrf.clone(),
-        path: format!("{PATH}/{}/tools", segment(&server)),
+        path: path(&server) + "/tools",
         server,
-        fields: fields_of(&tool.schema, typed),
+        fields: fields_of(&tool.schema, &viewer.form),
         tool,
-        result,
-        is_error,
+        is_error: result.as_ref().is_some_and(|value| value["is_error"] == true),
+        result: result.as_ref().map(parts),
     })
 }
 
-/// The inputs of the form of a JSON Schema of an object.
-pub(crate) fn fields_of(schema: &Value, typed: &Map<String, Value>) -> Vec<Field> {
+/// The inputs of the form of a JSON Schema of an object, with what was typed.
+fn fields_of(schema: &Value, typed: &Fields) -> Vec<Field> {
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema["properties"].as_object().into_iter().flatten();
@@ -258,7 +210,7 @@ pub(crate) fn fields_of(schema: &Value, typed: &Map<String, Value>) -> Vec<Field
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            let value = typed.get(name).and_then(Value::as_str).map(str::to_owned);
+            let value = typed.all(&format!("argument.{name}")).next().map(str::to_owned);
             Field {
                 name: name.clone(),
                 about: schema["description"].as_str().unwrap_or_default().to_owned(),

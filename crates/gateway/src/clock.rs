@@ -42,3 +42,10 @@ pub fn rfc3339(at: Time) -> String {
         .and_then(|at| at.format(&time::format_description::well_known::Rfc3339).ok())
         .unwrap_or_default()
 }
+
+/// Parses RFC 3339.
+pub fn parse_rfc3339(text: &str) -> Option<Time> {
+    let format = &time::format_description::well_known::Rfc3339;
+    let at = time::OffsetDateTime::parse(text, format).ok()?;
+    i64::try_from(at.unix_timestamp_nanos() / 1000).ok().map(Time::from_micros)
+}

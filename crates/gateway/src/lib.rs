@@ -50,7 +50,7 @@ mod web_services;
 mod worker_thread;
 
 pub use billing::attempts;
-pub use clock::rfc3339;
+pub use clock::{parse_rfc3339, rfc3339};
 pub use identity::KeyHasher;
 pub use problem::Problem;
 pub use reload::{ConfigFile, ReloadError, Reloaded, Reloads};

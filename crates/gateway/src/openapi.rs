@@ -14,10 +14,9 @@ use serde_json::{Map, Value, json};
 use settings::Node;
 use wire::account::{Me, ReceiptView};
 use wire::admin::{
-    Adjustment, AlertView, AuditView, IssuedKey, KeyPatch, KeyRecordView, LedgerCheckView,
-    MemberPatch, MemberReceipt, MemberView, NewKeyBody, NewMember, NewTeam, OfferedModel,
-    Page as List, PostingView, ProviderView, ReloadView, Rotation, StatementView, TeamPatch,
-    TeamView, TopUp,
+    Adjustment, AlertView, AuditView, IssuedKey, KeyBody, KeyRecordView, LedgerCheckView,
+    MemberPatch, MemberReceipt, MemberView, NewMember, NewTeam, OfferedModel, Page as List,
+    PostingView, ProviderView, ReloadView, Rotation, StatementView, TeamPatch, TeamView, TopUp,
 };
 use wire::capability::CapabilityList;
 use wire::download::Manifest;
@@ -42,7 +41,7 @@ type Bodies = (
     (JobList, JobView, ResearchRequest, SearchAnswer, SearchRequest, UsageList, Page, PageRequest),
     (MemberView, List<MemberView>, NewMember, MemberPatch, MemberReceipt),
     (TeamView, List<TeamView>, NewTeam, TeamPatch, TopUp, Adjustment, PostingView),
-    (KeyRecordView, List<KeyRecordView>, NewKeyBody, KeyPatch, Rotation, IssuedKey),
+    (KeyRecordView, List<KeyRecordView>, KeyBody, Rotation, IssuedKey),
     (List<StatementView>, List<AuditView>, LedgerCheckView, ReloadView),
     (AlertView, List<AlertView>, ProviderView, List<ProviderView>, List<OfferedModel>),
 );

@@ -9,8 +9,7 @@ use gateway_store::{
     ProviderAction, Role, Scope, Store,
 };
 use ledger::{
-    AccountKind, Budget, Limits, MemberId, Micros, PostingKind, Refusal, Time, Transfer,
-    TransferResult,
+    AccountKind, Budget, Limits, MemberId, Micros, PostingKind, Refusal, Transfer, TransferResult,
 };
 use wire::admin::{
     MAX_AMOUNT_MICROS, MAX_KEY_MODELS, MAX_KEY_RATE, MAX_NAME_CHARS, MAX_OVERLAP_SECONDS,
@@ -35,23 +34,6 @@ pub struct Operator<'a> {
     pub store: &'a Store,
     /// The actor in the audit log.
     pub by: &'a Actor,
-}
-
-/// A key to create.
-#[derive(Debug, Clone)]
-pub struct KeyOrder {
-    /// The member that owns it.
-    pub member: MemberId,
-    /// Its name.
-    pub name: String,
-    /// Its scopes.
-    pub scopes: Vec<Scope>,
-    /// The allowed models; `None` for all.
-    pub models: Option<Vec<String>>,
-    /// When it expires.
-    pub expires_at: Option<Time>,
-    /// Its limits.
-    pub limits: Limits,
 }
 
 /// A new key: the only place that contains its secret.
@@ -187,9 +169,17 @@ impl Operator<'_> {
         })
     }
 
-    /// Creates a key.
-    pub async fn create_key(self, hasher: &KeyHasher, order: KeyOrder) -> Result<Issued> {
-        let KeyOrder { member, name, mut scopes, models, expires_at, limits } = order;
+    /// Creates a key. What is left open is all scopes, all models, no end, and the default limits.
+    pub async fn create_key(
+        self,
+        hasher: &KeyHasher,
+        member: MemberId,
+        wanted: KeyChange,
+        defaults: Limits,
+    ) -> Result<Issued> {
+        let (name, limits) = (wanted.name.unwrap_or_default(), wanted.limits.applied(defaults));
+        let (models, expires_at) = (wanted.models.flatten(), wanted.expires_at.flatten());
+        let mut scopes = wanted.scopes.unwrap_or_else(|| Scope::ALL.to_vec());
         check_text("name", &name, MAX_NAME_CHARS)?;
         check_scopes(&mut scopes)?;
         check_models(models.as_deref())?;

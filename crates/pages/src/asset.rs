@@ -60,11 +60,6 @@ impl AssetSet {
         format!("/assets/{}", self.version)
     }
 
-    /// The bytes of all files together.
-    pub fn total_bytes(&self) -> usize {
-        self.assets.iter().map(|asset| asset.text.len()).sum()
-    }
-
     /// The response for a file; `None` if there is none of this name.
     pub fn answer(&self, version: &str, name: &str, headers: &HeaderMap) -> Option<Response> {
         let asset = self.assets.iter().find(|asset| asset.name == name)?;

@@ -63,11 +63,6 @@ impl BarChart<'_> {
         ))
     }
 
-    /// The bars alone, for a card.
-    pub fn small(&self) -> Html {
-        Html(format!("<div class=\"spark\">{}</div>", self.drawing(self.highest().max(1))))
-    }
-
     fn total(&self, step: usize) -> i64 {
         self.series.iter().filter_map(|series| series.values.get(step)).sum()
     }

@@ -34,6 +34,12 @@ impl Fields {
     }
 }
 
+impl FromIterator<(String, String)> for Fields {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(fields: T) -> Self {
+        Self(fields.into_iter().collect())
+    }
+}
+
 /// Whether a page of this site sent the request: its origin must be the host of the request, or
 /// `public`, the host that the site has for others.
 pub fn is_same_site(headers: &HeaderMap, public: Option<&str>) -> bool {
@@ -44,6 +50,18 @@ pub fn is_same_site(headers: &HeaderMap, public: Option<&str>) -> bool {
     let is_own = authority.is_some() && (authority == text(HOST) || authority == public);
     let fetched = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
     is_own && fetched
+}
+
+/// Whether a request is for this machine at this port, by the host that the browser names. A page
+/// elsewhere can make its own name point at this machine, but the browser then sends that name.
+pub fn is_for_this_machine(headers: &HeaderMap, uri: &Uri, port: u16) -> bool {
+    let is_ours = |host: &str| {
+        // Browsers leave out the usual port.
+        let (name, named_port) = host.split_once(':').unwrap_or((host, "80"));
+        matches!(name, "127.0.0.1" | "localhost") && named_port == port.to_string()
+    };
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    host.is_some_and(is_ours) && uri.authority().is_none_or(|it| is_ours(it.as_str()))
 }
 
 #[cfg(test)]

@@ -69,11 +69,6 @@ pub fn exact_time(micros: i64) -> String {
     format!("{}, {hour:02}:{minute:02}:{second:02} UTC", short_date(date))
 }
 
-/// The day of a moment: `18 Nov 2026`.
-pub fn day(micros: i64) -> String {
-    date(micros).map(short_date).unwrap_or_default()
-}
-
 /// A moment as seen from now, with the exact one on hover.
 pub fn moment(micros: i64, now: i64) -> Html {
     let words = ago(micros, now);
@@ -90,7 +85,7 @@ fn ago(micros: i64, now: i64) -> String {
         size if size < HOUR - MINUTE / 2 => (rounded(MINUTE), "min"),
         size if size < DAY - HOUR / 2 => (rounded(HOUR), "h"),
         size if size < 60 * DAY => (rounded(DAY), "d"),
-        _ => return day(micros),
+        _ => return date(micros).map(short_date).unwrap_or_default(),
     };
     if apart < 0 { format!("in {number} {unit}") } else { format!("{number} {unit} ago") }
 }

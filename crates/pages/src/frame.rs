@@ -17,6 +17,10 @@ pub struct Frame {
     pub account: Option<Account>,
     /// A message above the content.
     pub notice: Option<Notice>,
+    /// The token of all forms.
+    pub csrf: String,
+    /// The field of a form that was refused; empty for none.
+    pub wrong: &'static str,
 }
 
 /// A message: `kind` is `good`, `warn` or `bad`.
@@ -29,6 +33,21 @@ pub struct Notice {
 }
 
 impl Notice {
+    /// Good news.
+    pub fn good(text: impl Into<String>) -> Self {
+        Self { kind: "good", text: text.into() }
+    }
+
+    /// Bad news.
+    pub fn bad(text: impl Into<String>) -> Self {
+        Self { kind: "bad", text: text.into() }
+    }
+
+    /// What a page says after an action, by the word in its address.
+    pub fn done(texts: &[(&str, &str)], word: &str) -> Option<Self> {
+        texts.iter().find(|(known, _)| *known == word).map(|(_, text)| Self::good(*text))
+    }
+
     /// The icon.
     pub fn image(&self) -> Html {
         icon(if self.kind == "good" { "check" } else { "warn" })
@@ -62,11 +81,25 @@ pub struct Account {
     pub name: String,
     /// What it signed in with.
     pub detail: String,
-    /// The token of its forms.
-    pub csrf: String,
 }
 
 impl NavItem {
+    /// A link that begins a group if `group` is not empty.
+    pub const fn new(
+        group: &'static str,
+        name: &'static str,
+        path: &'static str,
+        icon: &'static str,
+    ) -> Self {
+        Self { group, name, path, icon, is_current: false }
+    }
+
+    /// These links, with the one of the page of this path marked.
+    pub fn marked(items: &[Self], path: &str) -> Vec<Self> {
+        let marked = |item: &Self| Self { is_current: item.path == path, ..item.clone() };
+        items.iter().map(marked).collect()
+    }
+
     /// The icon.
     pub fn image(&self) -> Html {
         icon(self.icon)

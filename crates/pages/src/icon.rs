@@ -24,15 +24,12 @@ pub fn icon(name: &str) -> Html {
         "gear" => {
             "M12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM12 2.5v3M12 18.5v3M2.5 12h3M18.5 12h3M5.3 5.3l2.1 2.1M16.6 16.6l2.1 2.1M5.3 18.7l2.1-2.1M16.6 7.4l2.1-2.1"
         }
-        "screen" => "M3 5h18v11H3zM9 20h6M12 16v4",
         "menu" => "M4 7h16M4 12h16M4 17h16",
         "copy" => "M9 9h11v11H9zM5 15H4V4h11v1",
         "check" => "M5 13l4.5 4.5L19 7",
         "warn" => "M12 4 2.5 20h19zM12 10v4M12 17h.01",
         "plus" => "M12 5v14M5 12h14",
-        "out" => "M14 4h5v16h-5M10 8l-4 4 4 4M6 12h9",
         "back" => "M14 6l-6 6 6 6",
-        "bell" => "M6 16V11a6 6 0 0 1 12 0v5l1.5 2h-15zM10 21h4",
         "doc" => "M6 3h8l4 4v14H6zM14 3v4h4M9 12h6M9 16h6",
         _ => return Html::default(),
     };

@@ -17,8 +17,8 @@ mod token;
 
 pub use asset::{Asset, AssetSet, BASE_STYLE};
 pub use chart::{BarChart, Series};
-pub use form::{CSRF_HEADER, Fields, is_same_site};
-pub use format::{bytes, count, credits, day, duration, exact_time, moment};
+pub use form::{CSRF_HEADER, Fields, is_for_this_machine, is_same_site};
+pub use format::{bytes, count, credits, duration, exact_time, moment};
 pub use frame::{Account, Frame, NavItem, Notice};
 pub use html::{Html, escape, tag};
 pub use icon::icon;

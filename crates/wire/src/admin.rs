@@ -174,50 +174,12 @@ impl ScopeWord {
     }
 }
 
-/// A key to be made. Limits that are absent are those of the configuration; null is without limit.
+/// A key to create or to change. What is absent stays; of a new key, it is everything, with the limits of
+/// the configuration. A change of limits applies to all keys that it was rotated from or into.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct NewKeyBody {
+pub struct KeyBody {
     /// What to call it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = PLAIN))]
-    pub name: Option<String>,
-    /// What it may be used for; absent is everything.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 8))]
-    pub scopes: Option<Vec<ScopeWord>>,
-    /// Models it may use; absent is all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = MAX_KEY_MODELS), inner(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = PLAIN)))]
-    pub models: Option<Vec<String>>,
-    /// RFC 3339; absent is never.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("format" = "date-time"))]
-    pub expires_at: Option<String>,
-    /// What it may spend in all.
-    #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<i64>", range(min = 0, max = MAX_AMOUNT_MICROS))]
-    pub spend_limit_micros: Option<Option<i64>>,
-    /// Requests a minute.
-    #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<u32>", range(min = 1, max = MAX_KEY_RATE))]
-    pub requests_per_minute: Option<Option<u32>>,
-    /// Requests at the same time.
-    #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<u32>", range(min = 1, max = MAX_KEY_RATE))]
-    pub concurrency: Option<Option<u32>>,
-    /// What it may spend in each period; null is without limit.
-    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BudgetBody>")]
-    pub budget: Option<Option<BudgetBody>>,
-}
-
-/// What is to be changed of a key; what is absent stays. Limits are those of all keys that it was
-/// rotated from or into.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct KeyPatch {
-    /// Another name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = PLAIN))]
     pub name: Option<String>,

@@ -1,5 +1,6 @@
 //! `agent gateway`: the member service and everything an operator does with it.
 
+mod account;
 mod alerts;
 mod amount;
 mod audit;
@@ -27,17 +28,17 @@ mod usage;
 use clap::Subcommand;
 use serde_json::json;
 
+use self::operator_store::Context;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
 pub(super) use self::amount::in_credits;
 pub(super) use self::file::Location;
 pub(super) use self::first_config::{FirstConfig, SNIPPET, write_if_missing};
-pub(super) use self::key::secret;
 pub(super) use self::local_servers::{DetectedServer, Server, candidates, look, merge, named};
 pub(super) use self::migrate::bring_up_to_date;
 pub(super) use self::moment::now;
-pub(super) use self::operator_store::actor;
+pub(super) use self::operator_store::{actor, key_hasher};
 pub(super) use self::serve::{Hangup, address, ready, runtime, unless_stopped, until_stopped};
 
 /// Run the member service and manage members, keys and credit
@@ -125,36 +126,32 @@ impl Args {
 
 pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
     let Args { location, command } = args;
+    let context = Context { location: &location, session };
     match command {
-        Gateway::Init(args) => init::run(&args, &location, session),
+        Gateway::Init(args) => init::run(&args, context),
         Gateway::Serve(args) => serve::run(&args, &location, session),
-        Gateway::Check(args) => check::run(&args, &location, session),
-        Gateway::Reload => reload::run(&location, session),
+        Gateway::Check(args) => check::run(&args, context),
+        Gateway::Reload => reload::run(context),
         Gateway::Import(args) => import::run(&args, session),
-        Gateway::Migrate(args) => migrate::run(&args, &location, session),
-        Gateway::Member(args) => member::run(args, &location, session),
-        Gateway::Team(args) => team::run(args, &location, session),
-        Gateway::Key(args) => key::run(args, &location, session),
-        Gateway::Ledger(args) => ledger::run(args, &location, session),
-        Gateway::Usage(args) => usage::run(&args, &location, session),
-        Gateway::Provider(args) => provider::run(args, &location, session),
-        Gateway::Downloads(args) => downloads::run(&args, &location, session),
-        Gateway::Audit(args) => audit::run(&args, &location, session),
-        Gateway::Alerts(args) => alerts::run(&args, &location, session),
-        Gateway::Backup(args) => backup::run(&args, &location, session),
-        Gateway::Restore(args) => backup::restore(&args, &location, session),
-        Gateway::Example => example(session),
+        Gateway::Migrate(args) => migrate::run(&args, context),
+        Gateway::Member(args) => member::run(args, context),
+        Gateway::Team(args) => team::run(args, context),
+        Gateway::Key(args) => key::run(args, context),
+        Gateway::Ledger(args) => ledger::run(args, context),
+        Gateway::Usage(args) => usage::run(&args, context),
+        Gateway::Provider(args) => provider::run(args, context),
+        Gateway::Downloads(args) => downloads::run(&args, context),
+        Gateway::Audit(args) => audit::run(&args, context),
+        Gateway::Alerts(args) => alerts::run(&args, context),
+        Gateway::Backup(args) => backup::run(&args, context),
+        Gateway::Restore(args) => backup::restore(&args, context),
+        Gateway::Example => {
+            let example = gateway::config::example();
+            context.print(&json!({ "yaml": example }), example)
+        }
         Gateway::Schema => {
             session.output.json(&gateway::config::schema().published("gateway.yaml"))
         }
         Gateway::Reference => session.output.markdown(&gateway::config::reference()),
     }
-}
-
-fn example(session: &Session) -> Result<(), Diagnostic> {
-    let example = gateway::config::example();
-    if session.output.is_json() {
-        return session.output.json(&json!({ "yaml": example }));
-    }
-    session.output.bytes(example.as_bytes())
 }

@@ -131,18 +131,15 @@ fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>, Diagnostic> {
         let mut failure: Option<(usize, Box<dyn std::error::Error>)> = None;
         source
             .read(DocumentSplit::ByName, DEFAULT_MAX_BYTES, &mut buffer, |piece| {
-                let line = match &piece {
-                    Ok(document) => document.first_line,
-                    Err(oversized) => oversized.first_line,
-                };
-                let package = match piece {
-                    Ok(document) => Package::read(document.bytes).map_err(Into::into),
-                    Err(oversized) => Err(oversized.into()),
+                let (line, package) = match piece {
+                    Ok(document) => {
+                        (document.first_line, Package::read(document.bytes).map_err(Into::into))
+                    }
+                    Err(oversized) => (oversized.first_line, Err(oversized.into())),
                 };
                 match package {
                     Ok(package) => packages.push(package),
-                    Err(error) if failure.is_none() => failure = Some((line, error)),
-                    Err(_) => {}
+                    Err(error) => drop(failure.get_or_insert((line, error))),
                 }
             })
             .map_err(|error| cannot_read(&source, &error))?;

@@ -8,13 +8,11 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use serde::Serialize;
+use serde_json::{Value, json};
 use usage_metrics::catalogue::{DimensionSpec, Domain, KINDS, Kind, KindSpec};
 use usage_metrics::clock::{Clock, Day, Timestamp};
 use usage_metrics::package::{Counter, Package};
-use usage_metrics::store::{
-    self, ErrorKind, PackageScope, Store, StoreContents, StoreFolder, StoredPackage,
-};
+use usage_metrics::store::{self, ErrorKind, PackageScope, Store, StoreContents, StoreFolder};
 use usage_metrics::validate::parse_date_time;
 use uuid::Uuid;
 
@@ -34,87 +32,18 @@ pub(super) struct ReadError {
     diagnostic: Diagnostic,
 }
 
-#[derive(Debug, Serialize)]
-struct Data {
-    install_id: String,
-    folder: String,
-    outbox: String,
-    read_at: String,
-    today: String,
-    kinds: Vec<KindData>,
-    days: Vec<DayData>,
-    entries: Vec<EntryData>,
-    packages: Vec<PackageData>,
-}
-
-#[derive(Debug, Serialize)]
-struct KindData {
-    name: &'static str,
-    title: &'static str,
-    summary: &'static str,
-    dimensions: Vec<DimensionData>,
-}
-
-#[derive(Debug, Serialize)]
-struct DimensionData {
-    key: &'static str,
-    summary: &'static str,
-    /// The values it can take, in the order of the catalogue; nothing where any identifier can be.
-    values: Option<&'static [&'static str]>,
-}
-
-#[derive(Debug, Serialize)]
-struct DayData {
-    day: String,
-    kind: &'static str,
-    value: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct EntryData {
-    day: String,
-    kind: &'static str,
-    dimensions: BTreeMap<&'static str, String>,
-    value: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Made,
-    Next,
-}
-
-#[derive(Debug, Serialize)]
-struct PackageData {
-    id: String,
-    state: State,
-    day: String,
-    created: Option<String>,
-    bytes: usize,
-    /// How many entries it has; nothing if it cannot be read.
-    entries: Option<usize>,
-    /// Where its bytes are, seen from the page.
-    file: String,
-}
-
 type Totals = BTreeMap<(Day, Counter), u64>;
 
 impl Reading {
-    pub(super) fn data_json(&self) -> Result<Vec<u8>, ReadError> {
-        let data = self.data()?;
-        serde_json::to_vec(&data).map_err(|error| ReadError::unfinished(&error))
-    }
-
     pub(super) fn next(&self) -> Result<Vec<u8>, ReadError> {
-        let first = self.drafts(&self.store()?)?.into_iter().next();
+        let first = self.drafts()?.into_iter().next();
         first.map(|draft| draft.to_bytes()).ok_or_else(|| {
             ReadError::absent(Diagnostic::failed("nothing was counted since the last package"))
         })
     }
 
     pub(super) fn draft(&self, id: &str) -> Result<Vec<u8>, ReadError> {
-        let drafts = self.drafts(&self.store()?)?;
+        let drafts = self.drafts()?;
         let found = drafts.into_iter().find(|draft| draft.package_id == id);
         found.map(|draft| draft.to_bytes()).ok_or_else(|| {
             ReadError::absent(
@@ -125,7 +54,7 @@ impl Reading {
     }
 
     pub(super) fn package(&self, id: &str) -> Result<Vec<u8>, ReadError> {
-        let made = self.made(&self.store()?)?;
+        let made = self.store()?.packages().map_err(|error| self.trouble(&error))?;
         let found = made.into_iter().find(|package| package.package_id == id);
         found.map(|package| package.bytes).ok_or_else(|| {
             ReadError::absent(
@@ -135,7 +64,7 @@ impl Reading {
         })
     }
 
-    fn data(&self) -> Result<Data, ReadError> {
+    pub(super) fn data(&self) -> Result<Vec<u8>, ReadError> {
         let now = self.clock.now();
         let store = self.store()?;
         let StoreContents { made, next } =
@@ -144,27 +73,45 @@ impl Reading {
         let mut totals = Totals::new();
         let mut packages = Vec::with_capacity(next.len() + made.len());
         for draft in next {
-            packages.push(PackageData::next(&draft));
+            packages.push(json!({
+                "id": draft.package_id,
+                "state": "next",
+                "day": day_of(&draft).to_string(),
+                "created": null,
+                "bytes": draft.to_bytes().len(),
+                "entries": draft.metrics.len(),
+                "file": format!("next/{}.json", draft.package_id),
+            }));
             add(&mut totals, draft);
         }
         for stored in made.iter().rev() {
             let package = Package::read(&stored.bytes).ok();
-            packages.push(PackageData::made(stored, package.as_ref()));
+            packages.push(json!({
+                "id": stored.package_id,
+                "state": "made",
+                "day": stored.day.to_string(),
+                "created": stored.created.to_string(),
+                "bytes": stored.bytes.len(),
+                // Nothing if it cannot be read.
+                "entries": package.as_ref().map(|package| package.metrics.len()),
+                "file": format!("packages/{}.json", stored.package_id),
+            }));
             if let Some(package) = package {
                 add(&mut totals, package);
             }
         }
-        Ok(Data {
-            install_id: store.install_id().map_err(|error| self.trouble(&error))?,
-            folder: self.folder.root().display().to_string(),
-            outbox: self.folder.outbox().display().to_string(),
-            read_at: now.to_string(),
-            today: now.day().to_string(),
-            kinds: KINDS.iter().map(KindData::of).collect(),
-            days: by_kind(&totals),
-            entries: totals.into_iter().map(EntryData::of).collect(),
-            packages,
-        })
+        let data = json!({
+            "install_id": store.install_id().map_err(|error| self.trouble(&error))?,
+            "folder": self.folder.root().display().to_string(),
+            "outbox": self.folder.outbox().display().to_string(),
+            "read_at": now.to_string(),
+            "today": now.day().to_string(),
+            "kinds": KINDS.iter().map(kind).collect::<Vec<_>>(),
+            "days": by_kind(&totals),
+            "entries": totals.into_iter().map(entry).collect::<Vec<_>>(),
+            "packages": packages,
+        });
+        Ok(data.to_string().into_bytes())
     }
 
     fn store(&self) -> Result<Store, ReadError> {
@@ -173,12 +120,8 @@ impl Reading {
             .ok_or_else(|| self.trouble(&store::Error::Gone))
     }
 
-    fn drafts(&self, store: &Store) -> Result<Vec<Package>, ReadError> {
-        store.drafts(PackageScope::All).map_err(|error| self.trouble(&error))
-    }
-
-    fn made(&self, store: &Store) -> Result<Vec<StoredPackage>, ReadError> {
-        store.packages().map_err(|error| self.trouble(&error))
+    fn drafts(&self) -> Result<Vec<Package>, ReadError> {
+        self.store()?.drafts(PackageScope::All).map_err(|error| self.trouble(&error))
     }
 
     fn trouble(&self, error: &store::Error) -> ReadError {
@@ -227,25 +170,41 @@ fn day_of(package: &Package) -> Day {
     Timestamp::from_ms(start.saturating_mul(1000)).day()
 }
 
-fn by_kind(totals: &Totals) -> Vec<DayData> {
+fn by_kind(totals: &Totals) -> Vec<Value> {
     let mut sums: BTreeMap<(Day, &'static str), u64> = BTreeMap::new();
     for ((day, counter), value) in totals {
         let sum = sums.entry((*day, counter.kind().name())).or_default();
         *sum = sum.saturating_add(*value);
     }
-    let day = |((day, kind), value): ((Day, _), _)| DayData { day: day.to_string(), kind, value };
+    let day = |((day, kind), value): ((Day, _), _)| json!({ "day": day.to_string(), "kind": kind, "value": value });
     sums.into_iter().map(day).collect()
 }
 
-impl KindData {
-    fn of(spec: &KindSpec) -> Self {
-        KindData {
-            name: spec.name,
-            title: title(spec.kind),
-            summary: spec.summary,
-            dimensions: spec.dimensions.iter().map(DimensionData::of).collect(),
-        }
-    }
+fn kind(spec: &KindSpec) -> Value {
+    let dimension = |spec: &DimensionSpec| {
+        // The values it can take, in the order of the catalogue; nothing where any identifier can be.
+        let values = match spec.domain {
+            Domain::Listed(values) => Some(values),
+            Domain::Identifier { .. } => None,
+        };
+        json!({ "key": spec.key, "summary": spec.summary, "values": values })
+    };
+    json!({
+        "name": spec.name,
+        "title": title(spec.kind),
+        "summary": spec.summary,
+        "dimensions": spec.dimensions.iter().map(dimension).collect::<Vec<_>>(),
+    })
+}
+
+fn entry(((day, counter), value): ((Day, Counter), u64)) -> Value {
+    let dimensions: BTreeMap<_, _> = counter.dimensions().into_iter().collect();
+    json!({
+        "day": day.to_string(),
+        "kind": counter.kind().name(),
+        "dimensions": dimensions,
+        "value": value,
+    })
 }
 
 /// A kind in plain words: what a total of it counts.
@@ -260,56 +219,5 @@ fn title(kind: Kind) -> &'static str {
         Kind::ToolApproval => "Approval answers",
         Kind::SkillLifecycle => "Skill changes",
         Kind::SkillLoad => "Skills loaded",
-    }
-}
-
-impl DimensionData {
-    fn of(spec: &DimensionSpec) -> Self {
-        DimensionData {
-            key: spec.key,
-            summary: spec.summary,
-            values: match spec.domain {
-                Domain::Listed(values) => Some(values),
-                Domain::Identifier { .. } => None,
-            },
-        }
-    }
-}
-
-impl EntryData {
-    fn of(((day, counter), value): ((Day, Counter), u64)) -> Self {
-        let dimensions = counter.dimensions().into_iter();
-        EntryData {
-            day: day.to_string(),
-            kind: counter.kind().name(),
-            dimensions: dimensions.map(|(key, value)| (key, value.to_owned())).collect(),
-            value,
-        }
-    }
-}
-
-impl PackageData {
-    fn next(draft: &Package) -> Self {
-        PackageData {
-            id: draft.package_id.clone(),
-            state: State::Next,
-            day: day_of(draft).to_string(),
-            created: None,
-            bytes: draft.to_bytes().len(),
-            entries: Some(draft.metrics.len()),
-            file: format!("next/{}.json", draft.package_id),
-        }
-    }
-
-    fn made(stored: &StoredPackage, package: Option<&Package>) -> Self {
-        PackageData {
-            id: stored.package_id.clone(),
-            state: State::Made,
-            day: stored.day.to_string(),
-            created: Some(stored.created.to_string()),
-            bytes: stored.bytes.len(),
-            entries: package.map(|package| package.metrics.len()),
-            file: format!("packages/{}.json", stored.package_id),
-        }
     }
 }

@@ -50,14 +50,6 @@ impl Site {
     pub(super) fn address(&self) -> String {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }
-
-    /// Whether a request for this host is meant for us. A page elsewhere can make its own name
-    /// point at this machine, but the browser then sends that name.
-    fn is_ours(&self, host: &str) -> bool {
-        // Browsers leave the port out where it is the usual one.
-        let (name, port) = host.split_once(':').unwrap_or((host, "80"));
-        matches!(name, "127.0.0.1" | "localhost") && port == self.port.to_string()
-    }
 }
 
 /// What the handlers work with.
@@ -127,13 +119,8 @@ pub(super) fn routes(below: &str, frame: Frame, reading: Arc<Reading>) -> Router
 
 /// Authorizes requests and sets the headers of every response.
 async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
-    let named = request
-        .headers()
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok())
-        .is_some_and(|host| site.is_ours(host));
-    let aimed = request.uri().authority().is_none_or(|authority| site.is_ours(authority.as_str()));
-    let mut response = if !(named && aimed) {
+    let is_ours = pages::is_for_this_machine(request.headers(), request.uri(), site.port);
+    let mut response = if !is_ours {
         text(StatusCode::FORBIDDEN, "unknown host\n")
     } else if matches!(*request.method(), Method::GET | Method::HEAD) {
         next.run(request).await
@@ -171,7 +158,7 @@ async fn asset(
 }
 
 async fn data(State(shared): Shared) -> Response {
-    json(read(&shared.reading, Reading::data_json).await)
+    json(read(&shared.reading, Reading::data).await)
 }
 
 async fn next(State(shared): Shared) -> Response {
@@ -244,6 +231,3 @@ const OWN_ASSETS: [Asset; 11] = [
     asset!("table.js", "text/javascript"),
     asset!("words.js", "text/javascript"),
 ];
-
-#[cfg(test)]
-mod tests;

@@ -152,7 +152,7 @@ impl Watcher<'_> {
 }
 
 /// The used part in percent, from 0 to 100. An amount of zero is used up.
-fn percent(used: i64, whole: i64) -> u32 {
+pub(crate) fn percent(used: i64, whole: i64) -> u32 {
     if whole <= 0 {
         return 100;
     }

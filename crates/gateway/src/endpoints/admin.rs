@@ -7,7 +7,6 @@ mod books;
 mod keys;
 mod members;
 mod service;
-mod teams;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -51,12 +50,12 @@ pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
         .post("/admin/v1/members/{id}/top-ups", members::top_up)
         .post("/admin/v1/members/{id}/adjustments", members::adjust)
         .get("/admin/v1/members/{id}/statement", members::statement)
-        .get("/admin/v1/teams", teams::list)
-        .post("/admin/v1/teams", teams::create)
-        .get("/admin/v1/teams/{id}", teams::show)
-        .patch("/admin/v1/teams/{id}", teams::change)
-        .delete("/admin/v1/teams/{id}", teams::remove)
-        .get("/admin/v1/teams/{id}/members", teams::members)
+        .get("/admin/v1/teams", members::list_teams)
+        .post("/admin/v1/teams", members::create_team)
+        .get("/admin/v1/teams/{id}", members::show_team)
+        .patch("/admin/v1/teams/{id}", members::change_team)
+        .delete("/admin/v1/teams/{id}", members::remove_team)
+        .get("/admin/v1/teams/{id}/members", members::of_team)
         .get("/admin/v1/members/{id}/keys", keys::list)
         .post("/admin/v1/members/{id}/keys", keys::create)
         .get("/admin/v1/keys/{id}", keys::show)
@@ -219,6 +218,20 @@ impl PageQuery {
     /// The number of rows to read: one more shows whether there is another page.
     fn one_more(&self) -> u32 {
         self.limit + 1
+    }
+
+    /// The response with the page of the rows, each as `view` shows it.
+    async fn list<T, V: Serialize, F: Future<Output = ApiResult<V>>>(
+        &self,
+        rows: Vec<T>,
+        view: impl Fn(T) -> F,
+    ) -> ApiResult {
+        let Page { object, data: rows, has_more } = self.page(rows);
+        let mut data = Vec::with_capacity(rows.len());
+        for row in rows {
+            data.push(view(row).await?);
+        }
+        Ok(json(&Page { object, data, has_more }))
     }
 
     /// The page of the rows, of which there may be one too many.

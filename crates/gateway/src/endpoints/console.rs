@@ -5,15 +5,12 @@
 //! and its token. Handlers change nothing themselves: operator actions are those of `operator`, and
 //! requests of members go to the routes of the API, which charge them.
 
-mod budget;
-mod connect;
 mod context;
 mod cookie;
 mod fields;
+mod filters;
 mod key;
 mod key_bounds;
-mod key_form;
-mod key_rows;
 mod keys;
 mod media;
 mod models;
@@ -37,7 +34,6 @@ use http::HeaderMap;
 use http::header::ACCEPT;
 use pages::{Asset, AssetSet};
 
-use self::context::MemberContext;
 use self::page::PageError;
 use super::internal_call::InternalCalls;
 use super::state::AppState;
@@ -69,9 +65,9 @@ fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/receipts/{id}", get(receipts::show)),
         ("/keys", get(keys::list).post(keys::create)),
         ("/keys/new", get(keys::form)),
-        ("/keys/{id}", get(key::show::<MemberContext>).post(key::change::<MemberContext>)),
-        ("/keys/{id}/rotate", post(key::rotate::<MemberContext>)),
-        ("/keys/{id}/revoke", post(key::revoke::<MemberContext>)),
+        ("/keys/{id}", get(key::show).post(key::change)),
+        ("/keys/{id}/rotate", post(key::rotate)),
+        ("/keys/{id}/revoke", post(key::revoke)),
         ("/team", get(team::show)),
         ("/team/members/{id}", get(team::member).post(team::set_budget)),
         ("/team/usage", get(usage::show_team)),
@@ -85,7 +81,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/research/{id}/cancel", post(research::cancel)),
         ("/media", get(media::list)),
         ("/media/{id}", get(media::file)),
-        ("/connect", get(connect::show)),
+        ("/connect", get(models::connect)),
     ];
     routes.extend(operator::routes());
     routes

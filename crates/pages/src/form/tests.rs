@@ -37,3 +37,31 @@ fn only_the_own_origin_is_the_same_site() {
         assert_eq!(is_same_site(&request(origin, site), public), is_same, "{origin} {site}");
     }
 }
+
+#[test]
+fn only_names_of_this_machine_with_our_port_are_ours() {
+    let is_ours = |host: &str, port| {
+        let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_str(host).unwrap())]);
+        is_for_this_machine(&headers, &Uri::from_static("/"), port)
+    };
+    assert!(is_ours("127.0.0.1:8800", 8800) && is_ours("localhost:8800", 8800));
+    for host in [
+        "",
+        ":8800",
+        "127.0.0.1",
+        "localhost",
+        "127.0.0.1:88000",
+        "127.0.0.1:8801",
+        "127.0.0.1:8800:8800",
+        "127.0.0.1.example:8800",
+        "user@127.0.0.1:8800",
+        "[::1]:8800",
+    ] {
+        assert!(!is_ours(host, 8800), "{host}");
+    }
+    assert!(is_ours("127.0.0.1", 80) && is_ours("localhost:80", 80));
+    let (none, foreign) = (HeaderMap::new(), Uri::from_static("http://example.com:8800/"));
+    assert!(!is_for_this_machine(&none, &Uri::from_static("/"), 8800));
+    let own = HeaderMap::from_iter([(HOST, HeaderValue::from_static("localhost:8800"))]);
+    assert!(!is_for_this_machine(&own, &foreign, 8800));
+}

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn null_is_told_from_nothing() {
-    let patch: KeyPatch = serde_json::from_str(r#"{"models":null,"concurrency":3}"#).unwrap();
+    let patch: KeyBody = serde_json::from_str(r#"{"models":null,"concurrency":3}"#).unwrap();
     assert_eq!((patch.models, patch.expires_at), (Some(None), None));
     assert_eq!(patch.concurrency, Some(Some(3)));
 }
@@ -20,7 +20,7 @@ fn numbers_are_whole_however_they_are_written() {
     for wrong in ["1.5", "1e16", "9223372036854775808", "\"1\"", "null", "1e-3", "true"] {
         assert_eq!(amount(wrong), None, "{wrong}");
     }
-    let patch = |text: &str| serde_json::from_str::<KeyPatch>(text).ok();
+    let patch = |text: &str| serde_json::from_str::<KeyBody>(text).ok();
     assert_eq!(patch(r#"{"concurrency":-1}"#), None);
     let changed = patch(r#"{"concurrency":2.0,"spend_limit_micros":null}"#).unwrap();
     assert_eq!((changed.concurrency, changed.spend_limit_micros), (Some(Some(2)), Some(None)));

@@ -8,11 +8,9 @@ use gateway_store::AlertDelivery;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::file::Location;
 use super::moment::shown;
-use super::operator_store::OperatorStore;
+use super::operator_store::{Context, OperatorStore};
 use crate::diagnostic::Diagnostic;
-use crate::session::Session;
 use crate::table::Table;
 
 /// How long the service may take to try a delivery, and how often it is asked.
@@ -49,23 +47,12 @@ Examples:
     Test,
 }
 
-pub(crate) fn run(
-    command: &Command,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let rows = OperatorStore::with(location, session, async |books| match command {
+pub(crate) fn run(command: &Command, context: Context<'_>) -> Result<(), Diagnostic> {
+    let rows = context.with(async |books| match command {
         Command::List { limit } => Ok(books.store.alerts(i64::MAX, *limit).await?),
         Command::Test => test(books).await,
     })?;
-    if session.output.is_json() {
-        let list = rows.iter().map(row_json).collect::<Vec<Value>>();
-        session.output.json(&json!({ "deliveries": list }))?;
-    } else if rows.is_empty() {
-        session.output.note("No alerts.");
-    } else {
-        session.output.text(table(&rows).text())?;
-    }
+    context.print_list("deliveries", &rows, row_json, "No alerts.", table)?;
     let has_failed = |row: &AlertDelivery| row.outcome.as_deref() != Some("delivered");
     if matches!(command, Command::Test) && rows.iter().any(has_failed) {
         return Err(Diagnostic::failed("a channel did not accept the alert")
@@ -74,12 +61,8 @@ pub(crate) fn run(
     Ok(())
 }
 
-async fn test(books: &OperatorStore) -> Result<Vec<AlertDelivery>, Diagnostic> {
-    let all = books.store.processes().await?;
-    if all.is_empty() {
-        return Err(Diagnostic::failed("no process is serving from this database")
-            .hint("start the service with `agent gateway serve` or `agent up`"));
-    }
+async fn test(books: &OperatorStore<'_>) -> Result<Vec<AlertDelivery>, Diagnostic> {
+    books.processes().await?;
     let alerts = books.config.alerts.as_ref();
     let id = books.operator().test_alert(alerts).await?;
     let until = Instant::now() + MAX_WAIT;
@@ -94,25 +77,25 @@ async fn test(books: &OperatorStore) -> Result<Vec<AlertDelivery>, Diagnostic> {
 }
 
 fn table(rows: &[AlertDelivery]) -> Table {
-    let mut table = Table::new(["alert", "when (UTC)", "kind", "message", "channel", "delivery"])
-        .align_right(&["alert"]);
-    for row in rows {
+    let row = |row: &AlertDelivery| {
         let state = match (&row.channel, &row.outcome) {
             (None, _) => "-".to_owned(),
             (_, Some(outcome)) => outcome.replace('_', " "),
             (_, None) => "pending".to_owned(),
         };
         let why = if row.error.is_empty() { String::new() } else { format!(": {}", row.error) };
-        table.row([
+        [
             row.alert.id.to_string(),
             shown(row.alert.at),
             row.alert.kind.clone(),
             row.alert.message.clone(),
             row.channel.clone().unwrap_or_else(|| "-".to_owned()),
             format!("{state}{why}"),
-        ]);
-    }
-    table
+        ]
+    };
+    Table::new(["alert", "when (UTC)", "kind", "message", "channel", "delivery"])
+        .align_right(&["alert"])
+        .rows(rows.iter().map(row))
 }
 
 fn row_json(row: &AlertDelivery) -> Value {

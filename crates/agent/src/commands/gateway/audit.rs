@@ -4,11 +4,9 @@ use gateway::rfc3339;
 use gateway_store::AuditEntry;
 use serde_json::{Value, json};
 
-use super::file::Location;
 use super::moment::shown;
-use super::operator_store::OperatorStore;
+use super::operator_store::Context;
 use crate::diagnostic::Diagnostic;
-use crate::session::Session;
 use crate::table::Table;
 
 /// List operator actions, newest first
@@ -28,32 +26,26 @@ pub(crate) struct Args {
     before: Option<i64>,
 }
 
-pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let entries = OperatorStore::with(location, session, async |books| {
-        let before = args.before.unwrap_or(i64::MAX);
-        Ok(books.store.audit(before, args.limit).await?)
-    })?;
-    if session.output.is_json() {
-        let list = entries.iter().map(entry_json).collect::<Vec<Value>>();
-        return session.output.json(&json!({ "entries": list }));
-    }
-    if entries.is_empty() {
-        session.output.note("No changes yet.");
-        return Ok(());
-    }
-    let mut table = Table::new(["entry", "when (UTC)", "who", "action", "subject", "detail"])
-        .align_right(&["entry"]);
-    for entry in &entries {
-        table.row([
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+    let before = args.before.unwrap_or(i64::MAX);
+    let entries = context.with(async |books| Ok(books.store.audit(before, args.limit).await?))?;
+    context.print_list("entries", &entries, entry_json, "No changes yet.", table)
+}
+
+fn table(entries: &[AuditEntry]) -> Table {
+    let row = |entry: &AuditEntry| {
+        [
             entry.id.to_string(),
             shown(entry.at),
             entry.actor.name.clone(),
             entry.action.clone(),
             entry.subject.clone(),
             entry.detail.clone(),
-        ]);
-    }
-    session.output.text(table.text())
+        ]
+    };
+    Table::new(["entry", "when (UTC)", "who", "action", "subject", "detail"])
+        .align_right(&["entry"])
+        .rows(entries.iter().map(row))
 }
 
 fn entry_json(entry: &AuditEntry) -> Value {

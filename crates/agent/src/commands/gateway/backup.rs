@@ -6,12 +6,10 @@ use gateway::config::{Config, Database};
 use gateway_store::{Error, Store};
 use serde_json::json;
 
-use super::file::Location;
-use super::operator_store::{OperatorStore, block_on, make_folder, store_trouble};
+use super::operator_store::{Context, block_on, make_folder, store_trouble};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::prompt::Prompt;
-use crate::session::Session;
 
 /// Back up the SQLite database to a new file
 #[derive(Debug, clap::Args)]
@@ -26,11 +24,11 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
     let to = &args.file;
-    let config = location.load(session)?;
+    let config = context.load()?;
     only_sqlite(&config, "pg_dump")?;
-    OperatorStore::of(config, session, async |books| {
+    context.with_config(config, async |books| {
         books.store.backup(to).await.map_err(|error| match error {
             Error::Exists(_) => Diagnostic::failed(format!("{} exists already", to.display()))
                 .hint("choose another name; a backup never overwrites a file"),
@@ -38,13 +36,11 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         })
     })?;
     let bytes = std::fs::metadata(to).map(|file| file.len()).unwrap_or_default();
-    if session.output.is_json() {
-        return session.output.json(&json!({ "file": to, "bytes": bytes }));
-    }
-    session.output.text(format!("{GOOD}Wrote{GOOD:#} {} ({bytes} bytes).\n", to.display()))
+    let text = format!("{GOOD}Wrote{GOOD:#} {} ({bytes} bytes).\n", to.display());
+    context.print(&json!({ "file": to, "bytes": bytes }), text)
 }
 
-pub(super) fn only_sqlite(config: &Config, tool: &str) -> Result<(), Diagnostic> {
+fn only_sqlite(config: &Config, tool: &str) -> Result<(), Diagnostic> {
     match config.database {
         Database::Sqlite { .. } => Ok(()),
         Database::Postgres { .. } => {
@@ -70,20 +66,16 @@ pub(crate) struct RestoreArgs {
     yes: bool,
 }
 
-pub(crate) fn restore(
-    args: &RestoreArgs,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let config = location.load(session)?;
+pub(crate) fn restore(args: &RestoreArgs, context: Context<'_>) -> Result<(), Diagnostic> {
+    let config = context.load()?;
     only_sqlite(&config, "pg_restore")?;
     let from = &args.file;
     if !from.is_file() {
         return Err(Diagnostic::failed(format!("{} does not exist", from.display())));
     }
     let question = format!("Replace the database with {}?", from.display());
-    if !args.yes && !Prompt::confirmed(&session.output, &question, "the restore")? {
-        session.output.note("Nothing was changed.");
+    if !args.yes && !Prompt::confirmed(&context.output, &question, "the restore")? {
+        context.output.note("Nothing was changed.");
         return Ok(());
     }
     let (place, options) = gateway::place(&config);
@@ -91,12 +83,12 @@ pub(crate) fn restore(
     let aside = block_on(async {
         Store::restore(from, &place, &options).await.map_err(|error| cannot_restore(from, &error))
     })?;
-    if session.output.is_json() {
-        return session.output.json(&json!({ "restored": from, "before": aside }));
+    if context.output.is_json() {
+        return context.output.json(&json!({ "restored": from, "before": aside }));
     }
-    session.output.text(format!("{GOOD}Restored{GOOD:#} {}.\n", from.display()))?;
+    context.output.text(format!("{GOOD}Restored{GOOD:#} {}.\n", from.display()))?;
     if let Some(aside) = aside {
-        session.output.note(format!("The previous database is now {}.", aside.display()));
+        context.output.note(format!("The previous database is now {}.", aside.display()));
     }
     Ok(())
 }

@@ -1,18 +1,12 @@
 //! Budgets as they are typed and shown: an amount and a period, such as `10/month`.
 
-use gateway::config::Config;
-use ledger::{Budget, BudgetStatus, Period, Windows};
+use ledger::{Budget, BudgetStatus, Period};
 use serde_json::{Value, json};
 use task_loop::member::credits;
 
 use super::amount::AmountUnit;
-use super::moment::{now, shown};
+use super::moment::shown;
 use crate::diagnostic::Diagnostic;
-use crate::session::Session;
-
-pub(crate) fn windows(config: &Config, session: &Session) -> Windows {
-    config.calendar.windows(now(session))
-}
 
 pub(crate) fn read(text: &str, unit: AmountUnit) -> Result<Budget, Diagnostic> {
     let (amount, period) = text.split_once('/').unwrap_or((text, ""));

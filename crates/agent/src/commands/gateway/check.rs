@@ -14,14 +14,13 @@ use ledger::MemberId;
 use serde_json::{Value, json};
 use task_loop::untrusted::{escaped, printable};
 
-use super::file::Location;
 use super::migrate::version;
-use super::operator_store::block_on;
+use super::operator_store::{Context, block_on};
+use super::provider::status_hint;
 use crate::commands::parse_worker;
 use crate::diagnostic::Diagnostic;
 use crate::finding::{Finding, Findings, Severity};
 use crate::output::DIM;
-use crate::session::Session;
 use crate::table::counted;
 
 /// How long a process that listens at our address may take to answer.
@@ -44,33 +43,32 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let file = location.read(session)?;
-    let path = file.path.display().to_string();
-    let errors: Vec<String> = file.lines(settings::Problem::is_error).collect();
-    let warnings: Vec<String> = file.lines(|problem| !problem.is_error()).collect();
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+    let file = context.location.read(context.session)?;
+    let good = Finding::good(file.path.display().to_string()).of("configuration");
     let mut findings = Findings::default();
-    findings.extend(errors.iter().map(|line| Finding::error(line).of("configuration")));
-    findings.extend(warnings.iter().map(|line| Finding::warning(line).of("configuration")));
+    let errors = file.lines(settings::Problem::is_error).map(Finding::error);
+    let warnings = file.lines(|problem| !problem.is_error()).map(Finding::warning);
+    findings.extend(errors.chain(warnings).map(|finding| finding.of("configuration")));
     if let Some(config) = file.into_config() {
-        findings.all.insert(0, Finding::good(path).of("configuration"));
+        findings.all.insert(0, good);
         findings.extend(block_on(async { Ok(of_config(&config, args.offline).await) })?);
     }
-    print(&findings, session)
+    print(&findings, context)
 }
 
 async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let store = database(config, &mut findings).await;
-    findings.push(secret(config, store.as_ref()).await);
+    findings.push(secret(config, store.as_ref()).await.of("key secret"));
     if let Some(store) = &store {
         store.close().await;
     }
-    findings.push(listen(config.listen));
-    findings.push(parser(config).await);
+    findings.push(listen(config.listen).of("listen"));
+    findings.push(parser(config).await.of("parser"));
     if config.providers.is_empty() {
-        findings
-            .push(Finding::warning("none configured, so no models are available").of("providers"));
+        let text = "none configured, so no models are available";
+        findings.push(Finding::warning(text).of("providers"));
     }
     if offline {
         return findings;
@@ -87,42 +85,38 @@ async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
 }
 
 async fn database(config: &Config, findings: &mut Vec<Finding>) -> Option<Store> {
-    let (place, options) = gateway::place(config);
     let what = match &config.database {
         Database::Sqlite { path, .. } => path.display().to_string(),
         Database::Postgres { .. } => "PostgreSQL".to_owned(),
     };
-    let state = match Store::schema(&place, &options).await {
-        Ok(state) => state,
-        Err(error) => {
-            findings.push(failed(&what, &error).of("database"));
-            return None;
+    let (finding, store) = match open(config, &what).await {
+        Ok((number, store)) => {
+            (Finding::good(format!("{what}, schema version {number}")), Some(store))
         }
+        Err(finding) => (finding, None),
     };
+    findings.push(finding.of("database"));
+    store
+}
+
+/// Opens the database; returns its schema version too.
+async fn open(config: &Config, what: &str) -> Result<(i64, Store), Finding> {
+    let (place, options) = gateway::place(config);
+    let state = Store::schema(&place, &options).await.map_err(|error| failed(what, &error))?;
     let number = version(state);
     match state {
-        SchemaState::Current(_) => {}
+        SchemaState::Current(_) => {
+            let store = Store::open(&place, &options).await;
+            Ok((number, store.map_err(|error| failed(what, &error))?))
+        }
         SchemaState::Empty | SchemaState::Old(_) => {
             let text = format!("{what} must be migrated: its schema version is {number}");
-            findings.push(Finding::error(text).of("database").hint("run `agent gateway migrate`"));
-            return None;
+            Err(Finding::error(text).hint("run `agent gateway migrate`"))
         }
         SchemaState::Unknown(_) => {
             let text =
                 format!("{what} has schema version {number}, which this program does not support");
-            findings.push(Finding::error(text).of("database"));
-            return None;
-        }
-    }
-    match Store::open(&place, &options).await {
-        Ok(store) => {
-            let text = format!("{what}, schema version {number}");
-            findings.push(Finding::good(text).of("database"));
-            Some(store)
-        }
-        Err(error) => {
-            findings.push(failed(&what, &error).of("database"));
-            None
+            Err(Finding::error(text))
         }
     }
 }
@@ -166,7 +160,6 @@ async fn search_provider(provider: &SearchProvider) -> Finding {
 
 /// The secret of keys; a missing file is not made here.
 async fn secret(config: &Config, store: Option<&Store>) -> Finding {
-    const WHAT: &str = "key secret";
     if let KeySecret::File(path) = &config.key_secret
         && !path.exists()
     {
@@ -177,51 +170,41 @@ async fn secret(config: &Config, store: Option<&Store>) -> Finding {
         let path = path.display();
         return if has_members {
             Finding::error(format!("{path} is missing, but the database has members"))
-                .of(WHAT)
                 .hint("restore the file; without it, no key works")
         } else {
-            Finding::good(format!("{path} will be created")).of(WHAT)
+            Finding::good(format!("{path} will be created"))
         };
     }
-    let hasher = match key_secret::load(&config.key_secret) {
-        Ok(hasher) => hasher,
-        Err(problem) => return from_problem(problem).of(WHAT),
+    let (hasher, store) = match (key_secret::load(&config.key_secret), store) {
+        (Ok(hasher), Some(store)) => (hasher, store),
+        (Ok(_), None) => return Finding::good("readable"),
+        (Err(problem), _) => return from_problem(problem),
     };
-    match store {
-        Some(store) => match key_secret::check(&hasher, store).await {
-            Ok(()) => Finding::good("matches the keys in the database").of(WHAT),
-            Err(problem) => from_problem(problem).of(WHAT),
-        },
-        None => Finding::good("readable").of(WHAT),
+    match key_secret::check(&hasher, store).await {
+        Ok(()) => Finding::good("matches the keys in the database"),
+        Err(problem) => from_problem(problem),
     }
 }
 
 async fn parser(config: &Config) -> Finding {
-    const WHAT: &str = "parser";
     let pool = Pool::new(parse_worker::program(), gateway::parser_limits(config), 1);
     match pool.confinement().await {
         Ok(confinement) if confinement.is_complete() => {
-            Finding::good(format!("confined: {confinement}")).of(WHAT)
+            Finding::good(format!("confined: {confinement}"))
         }
         Ok(confinement) => Finding::warning(format!("only partly confined: {confinement}"))
-            .of(WHAT)
             .hint("use a Linux kernel with Landlock and seccomp, and allow their system calls"),
         Err(error) => Finding::error(error.to_string())
-            .of(WHAT)
             .hint("allow the service to start its own program as a child process"),
     }
 }
 
 /// Whether the address is free, or the service itself has it.
 fn listen(address: SocketAddr) -> Finding {
-    const WHAT: &str = "listen";
     match TcpListener::bind(address) {
-        Ok(_) => Finding::good(format!("{address} is free")).of(WHAT),
-        Err(_) if is_ours(address) => {
-            Finding::good(format!("the service is running at {address}")).of(WHAT)
-        }
+        Ok(_) => Finding::good(format!("{address} is free")),
+        Err(_) if is_ours(address) => Finding::good(format!("the service is running at {address}")),
         Err(error) => Finding::error(format!("{address}: {error}"))
-            .of(WHAT)
             .hint("another process may use the port; set `listen` to another address"),
     }
 }
@@ -247,20 +230,14 @@ async fn provider(provider: &Provider) -> (Finding, Vec<String>) {
         Err(problem) => return (from_problem(problem).of(what), Vec::new()),
     };
     let ms = asked.took.as_millis();
-    let models = asked.found.unwrap_or_default();
     if !(200..300).contains(&asked.status) {
         let said = asked.message.map(|message| format!(": {message}")).unwrap_or_default();
         let text = format!("status {} after {ms} ms{said}", asked.status);
-        let finding = Finding::error(text).of(what);
-        return (
-            match asked.status {
-                401 | 403 => finding.hint("check `api_key`: the provider rejects the key"),
-                404 => finding.hint("check `base_url`, which usually ends in `/v1`"),
-                _ => finding,
-            },
-            Vec::new(),
-        );
+        let mut finding = Finding::error(text).of(what);
+        finding.hints.extend(status_hint(asked.status).map(str::to_owned));
+        return (finding, Vec::new());
     }
+    let models = asked.found.unwrap_or_default();
     let text = format!("{} in {ms} ms", counted(models.len(), "model"));
     let is_listed = |name: &String| {
         // A voice may be the language alone: `en` is `en-gb` to espeak-ng.
@@ -271,11 +248,11 @@ async fn provider(provider: &Provider) -> (Finding, Vec<String>) {
     let missing = provider.models.iter().filter(|known| !is_listed(&known.upstream_name));
     let missing: Vec<&str> = missing.map(|known| known.upstream_name.as_str()).collect();
     let finding = if missing.is_empty() || models.is_empty() {
-        Finding::good(text).of(what)
+        Finding::good(text)
     } else {
-        Finding::warning(format!("{text}; not listed: {}", missing.join(", "))).of(what)
+        Finding::warning(format!("{text}; not listed: {}", missing.join(", ")))
     };
-    (finding, models)
+    (finding.of(what), models)
 }
 
 fn prices(config: &Config, found: &[(&Provider, Vec<String>)]) -> Vec<Finding> {
@@ -308,15 +285,11 @@ fn prices(config: &Config, found: &[(&Provider, Vec<String>)]) -> Vec<Finding> {
     }
     findings
 }
-fn print(findings: &Findings, session: &Session) -> Result<(), Diagnostic> {
-    let wrong = findings.count(Severity::Error);
-    if session.output.is_json() {
-        let odd = findings.count(Severity::Warning);
-        let list = findings.all.iter().map(finding_json).collect::<Vec<Value>>();
-        session.output.json(&json!({ "findings": list, "wrong": wrong, "odd": odd }))?;
-    } else {
-        session.output.text(table(findings))?;
-    }
+
+fn print(findings: &Findings, context: Context<'_>) -> Result<(), Diagnostic> {
+    let (wrong, odd) = (findings.count(Severity::Error), findings.count(Severity::Warning));
+    let list: Vec<Value> = findings.all.iter().map(finding_json).collect();
+    context.print(&json!({ "findings": list, "wrong": wrong, "odd": odd }), table(findings))?;
     if wrong == 0 { Ok(()) } else { Err(Diagnostic::already_told()) }
 }
 

@@ -8,11 +8,10 @@ use gateway::downloads::{Publication, make_key, publish, show_key};
 use gateway::rfc3339;
 use serde_json::json;
 
-use super::file::Location;
 use super::moment::now;
+use super::operator_store::Context;
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
-use crate::session::Session;
 
 const VALID_DAYS: u16 = 90;
 const DAY_MICROS: i64 = 86_400_000_000;
@@ -33,18 +32,14 @@ pub(crate) enum Command {
     Publish(Publish),
 }
 
-pub(crate) fn run(
-    command: &Command,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let downloads = location.load(session)?.downloads.ok_or_else(|| {
+pub(crate) fn run(command: &Command, context: Context<'_>) -> Result<(), Diagnostic> {
+    let downloads = context.load()?.downloads.ok_or_else(|| {
         Diagnostic::configuration("downloads are not configured")
             .hint("add `downloads: {}` to the configuration of the service")
     })?;
     match command {
-        Command::Key(args) => key(args, &downloads, session),
-        Command::Publish(args) => publish_files(args, &downloads, session),
+        Command::Key(args) => key(args, &downloads, context),
+        Command::Publish(args) => publish_files(args, &downloads, context),
     }
 }
 
@@ -63,13 +58,10 @@ pub(crate) struct Key {
     show: bool,
 }
 
-fn key(args: &Key, downloads: &Downloads, session: &Session) -> Result<(), Diagnostic> {
+fn key(args: &Key, downloads: &Downloads, context: Context<'_>) -> Result<(), Diagnostic> {
     let path = &downloads.key_file;
     let public = if args.show { show_key(path)? } else { make_key(path)? };
-    if session.output.is_json() {
-        return session.output.json(&json!({ "file": path, "public_key": public }));
-    }
-    session.output.text(format!("{public}\n"))
+    context.print(&json!({ "file": path, "public_key": public }), format!("{public}\n"))
 }
 
 /// Publish the files of a version with a signed manifest
@@ -101,9 +93,9 @@ pub(crate) struct Publish {
 fn publish_files(
     args: &Publish,
     downloads: &Downloads,
-    session: &Session,
+    context: Context<'_>,
 ) -> Result<(), Diagnostic> {
-    let now = now(session);
+    let now = now(&context);
     let publication = Publication {
         version: args.version.clone(),
         published_at: rfc3339(now),
@@ -112,9 +104,6 @@ fn publish_files(
         platform: args.platform.clone(),
     };
     let manifest = publish(downloads, &publication)?;
-    if session.output.is_json() {
-        return session.output.json(&serde_json::to_value(&manifest).unwrap_or_default());
-    }
     let mut text = format!(
         "{GOOD}Published{GOOD:#} {}, valid until {}:\n",
         manifest.version, manifest.expires_at
@@ -122,5 +111,5 @@ fn publish_files(
     for file in &manifest.files {
         text += &format!("  {}  {}  {} bytes\n", file.name, file.platform, file.bytes);
     }
-    session.output.text(text)
+    context.print(&json!(manifest), text)
 }

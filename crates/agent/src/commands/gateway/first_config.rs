@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use askama::Template;
 use gateway::config::DEFAULT_LISTEN;
 
 use super::local_servers::DetectedServer;
@@ -21,6 +22,8 @@ const DOCUMENTS: &str = "documents";
 
 const MODELS: &str = "../models";
 
+const HAS_LOCAL_MODELS: bool = cfg!(feature = "local-model");
+
 const WELCOME: (&str, &str) = (
     "Welcome.md",
     "\
@@ -32,7 +35,8 @@ picked up within a minute. Delete this file once you have added your own.
 ",
 );
 
-#[derive(Debug)]
+#[derive(Debug, Template)]
+#[template(path = "gateway.yaml", escape = "none")]
 pub(in crate::commands) struct FirstConfig<'a> {
     pub(in crate::commands) servers: &'a [DetectedServer],
     pub(in crate::commands) hosted: &'a [HostedProvider],
@@ -109,83 +113,12 @@ fn make_folders(path: &Path) -> Result<(), Diagnostic> {
 }
 
 fn text(content: &FirstConfig<'_>) -> String {
-    let mut providers = String::new();
-    for DetectedServer { server, .. } in content.servers {
-        let (name, url) = (&server.name, &server.base_url);
-        providers.push_str(&format!(
-            "  {name}:\n    kind: openai\n    base_url: {url}\n    discover: true\n"
-        ));
-    }
-    for hosted in content.hosted {
-        let (name, variable) = (hosted.name(), hosted.variable());
-        providers.push_str(&format!(
-            "  {name}:\n    kind: {name}\n    api_key: ${{{variable}}}\n    discover: true\n"
-        ));
-    }
-    let snippet = if content.hosted.is_empty() { marked() } else { String::new() };
-    let own = own_models(content);
-    let mark = if content.can_speak { "" } else { "# " };
-    let FirstConfig { listen, database, log_level, .. } = content;
-    let public_url = content
-        .public_url
-        .map_or_else(String::new, |url| format!("public_url: {}\n", serde_json::Value::from(url)));
-    let database = serde_json::Value::from(*database);
-    let admin_token = content.admin_token.map_or_else(String::new, |variable| {
-        format!(
-            "# Signs operators in to the console and the admin API.\nadmin_token: ${{{variable}}}\n"
-        )
-    });
-    format!(
-        "\
-# Configuration of the member service. Edit it freely: the program does not overwrite it.
-# Reference: docs/gateway-config.md. More examples: `agent gateway example`.
-# `${{NAME}}` refers to a variable in the profile's .env or in the environment.
-
-listen: {listen}
-{public_url}database: {database}
-{admin_token}
-# Model and search providers.
-providers:
-{providers}{own}{snippet}
-  # Documents in this folder are searched. See `agent gateway example` for web search providers.
-  {DOCUMENTS}: {{kind: index, folder: {DOCUMENTS}}}
-
-  # Speech by espeak-ng, if it is installed; its models are voices.
-  {mark}voice: {{kind: espeak, models: [en, de, es, fr]}}
-
-# Prices of one request in micro-credits; 1 credit is 1000000.
-prices:
-  default_micros:
-    chat: 1000
-    responses: 1000
-    search: 1000
-    fetch: 1000
-    media: 1000
-    research: 10000
-
-# Files of `agent gateway downloads publish`, public.
-downloads:
-  folder: downloads
-
-# `info` logs every request.
-log:
-  format: text
-  level: {log_level}
-"
-    )
+    content.render().unwrap_or_default()
 }
 
-/// The provider that is this process; a comment if there are others.
-fn own_models(content: &FirstConfig<'_>) -> String {
-    if !cfg!(feature = "local-model") {
-        return String::new();
-    }
-    let is_alone = content.servers.is_empty() && content.hosted.is_empty();
-    let mark = if is_alone { "" } else { "# " };
-    format!(
-        "  # GGUF files in this folder, which the service runs itself: see `agent models local`.\n  \
-         {mark}local: {{kind: local, folder: {MODELS}, discover: true}}\n"
-    )
+/// A text in quotes, so that it can have any letters.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 /// The provider that is shown, as a comment.

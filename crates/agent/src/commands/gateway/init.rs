@@ -4,20 +4,18 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use gateway::config::{Config, DEFAULT_LISTEN};
-use gateway::operator::{Issued, KeyOrder};
-use gateway::probe;
-use gateway_store::Scope;
+use gateway::operator::Issued;
+use gateway::{key_secret, probe};
+use gateway_store::KeyChange;
 use serde_json::json;
 use task_loop::untrusted::printable;
 
+use super::account::create;
 use super::amount::{AmountUnit, in_credits};
-use super::file::Location;
 use super::first_config::{FirstConfig, HostedProvider, write_if_missing};
-use super::key::secret;
 use super::local_servers::{candidates, look};
-use super::member::create;
 use super::migrate::bring_up_to_date;
-use super::operator_store::{OperatorStore, block_on};
+use super::operator_store::{Context, block_on};
 use crate::config::secrets::SecretsFile;
 use crate::config::secrets::scope;
 use crate::diagnostic::Diagnostic;
@@ -61,8 +59,9 @@ pub(crate) struct Args {
     unit: AmountUnit,
 }
 
-pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let path = location.path(session)?;
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+    let session = context.session;
+    let path = context.location.path(session)?;
     if path.exists() {
         let message = format!("{} exists already; nothing was changed", path.display());
         return Err(Diagnostic::failed(message)
@@ -83,8 +82,9 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     }
     let hosted = hosted_providers(args, person.as_ref(), session)?;
     let env_file = session.home()?.env_file();
-    let (_, admin_variable) =
-        SecretsFile::store(&env_file, ADMIN_TOKEN, secret::new_key()?.secret())?;
+    let token = key_secret::draw()
+        .ok_or_else(|| Diagnostic::failed("cannot generate random bytes for the key"))?;
+    let (_, admin_variable) = SecretsFile::store(&env_file, ADMIN_TOKEN, token.secret())?;
     let config = {
         let listen = args.listen.to_string();
         let content = FirstConfig {
@@ -97,25 +97,18 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             admin_token: Some(&admin_variable),
             log_level: "info",
         };
-        block_on(write(content, &path, location, session))?
+        block_on(write(content, &path, context))?
     };
     let providers: Vec<String> = config.providers.iter().map(|it| it.name.clone()).collect();
-    let (account, issued) = OperatorStore::of(config, session, async |books| {
+    let (account, Issued { key, record }) = context.with_config(config, async |books| {
         let (created, account) =
             create(books, ledger::AccountKind::Member, &member, credit).await?;
-        let order = KeyOrder {
-            member: created.id,
-            name: KEY_NAME.to_owned(),
-            scopes: Scope::ALL.to_vec(),
-            models: None,
-            expires_at: None,
-            limits: books.config.limits.new_keys.limits(),
-        };
-        let hasher = secret::hasher(&books.config, &books.store).await?;
-        let issued = books.operator().create_key(&hasher, order).await?;
+        let wanted = KeyChange { name: Some(KEY_NAME.to_owned()), ..KeyChange::default() };
+        let limits = books.config.limits.new_keys.limits();
+        let hasher = books.hasher().await?;
+        let issued = books.operator().create_key(&hasher, created.id, wanted, limits).await?;
         Ok((account, issued))
     })?;
-    let Issued { key, record } = issued;
     let output = &session.output;
     if output.is_json() {
         return output.json(&json!({
@@ -131,7 +124,6 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     output.note(format!("{GOOD}Created{GOOD:#} {}\n", path.display()));
     output.note(format!("  Providers  {}", printable(&providers)));
     output.note(format!("  Member     {}, {}", printable(&member), in_credits(account.balance)));
-    let env_file = session.home()?.env_file();
     output.note(format!("  Operator   {admin_variable} in {}", env_file.display()));
     output.note("  Key        shown only now:\n");
     output.text(format!("{}\n", key.as_str()))?;
@@ -145,15 +137,14 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
 async fn write(
     content: FirstConfig<'_>,
     path: &Path,
-    location: &Location,
-    session: &Session,
+    context: Context<'_>,
 ) -> Result<Config, Diagnostic> {
     let servers = look(candidates(&[], false)).await;
     let can_speak = probe::can_speak().await;
     let content = FirstConfig { servers: &servers, can_speak, ..content };
     write_if_missing(path, &content)?;
     let prepared = async {
-        let config = location.load(session)?;
+        let config = context.load()?;
         bring_up_to_date(&config).await?;
         Ok(config)
     };

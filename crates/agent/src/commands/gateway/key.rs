@@ -1,12 +1,11 @@
 //! `agent gateway key`: what members show to be let in.
 
 mod options;
-pub(crate) mod secret;
 
 use clap::Subcommand;
-use gateway::operator::{Issued, KeyOrder};
+use gateway::operator::Issued;
 use gateway::rfc3339;
-use gateway_store::{KeyChange, KeyRecord, Scope};
+use gateway_store::{KeyRecord, Scope};
 use ledger::{MemberId, Micros};
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
@@ -14,13 +13,12 @@ use task_loop::untrusted::printable;
 use self::options::KeyOptions;
 use super::amount::in_credits;
 use super::budget::{self, budget_json};
-use super::file::Location;
 use super::moment::{now, period, shown};
-use super::operator_store::OperatorStore;
+use super::operator_store::{Context, OperatorStore};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Table, details};
 pub(super) use options::optional;
 
 /// Create, limit, rotate and revoke API keys
@@ -59,18 +57,14 @@ pub(crate) struct KeyArgs {
     key: String,
 }
 
-pub(crate) fn run(
-    command: Command,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnostic> {
     match command {
-        Command::Create(args) => create(&args, location, session),
-        Command::List(args) => list(&args, location, session),
-        Command::Show(args) => show(&args, location, session),
-        Command::Change(args) => change(&args, location, session),
-        Command::Rotate(args) => rotate(&args, location, session),
-        Command::Revoke(args) => revoke(&args, location, session),
+        Command::Create(args) => context.with(async |books| create(&args, books).await),
+        Command::List(args) => context.with(async |books| list(&args, books).await),
+        Command::Show(args) => context.with(async |books| show(&args, books).await),
+        Command::Change(args) => change(&args, context),
+        Command::Rotate(args) => rotate(&args, context),
+        Command::Revoke(args) => context.with(async |books| revoke(&args, books).await),
     }
 }
 
@@ -116,24 +110,11 @@ pub(super) fn key_json(record: &KeyRecord, session: &Session) -> Value {
     })
 }
 
-pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> String {
-    let mut table = Table::new([
-        "key",
-        "name",
-        "state",
-        "expires",
-        "spend limit",
-        "budget",
-        "rpm",
-        "concurrency",
-        "scopes",
-        "models",
-    ])
-    .align_right(&["spend limit", "budget", "rpm", "concurrency"]);
+pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> Table {
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-    for record in records {
+    let row = |record: &KeyRecord| {
         let (key, limits) = (&record.key, &record.limits);
-        table.row([
+        [
             key.id.clone(),
             key.name.clone(),
             state(record, session).to_owned(),
@@ -144,9 +125,13 @@ pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> String {
             or_dash(limits.concurrency.map(|limit| limit.to_string())),
             scopes(record),
             key.models.as_ref().map_or_else(|| "all".to_owned(), |models| models.join(",")),
-        ]);
-    }
-    table.text()
+        ]
+    };
+    let limits = ["spend limit", "budget", "rpm", "concurrency"];
+    let headings = ["key", "name", "state", "expires"].into_iter().chain(limits);
+    Table::new(headings.chain(["scopes", "models"]))
+        .align_right(&limits)
+        .rows(records.iter().map(row))
 }
 
 const MAX_LISTED: usize = 10_000;
@@ -163,39 +148,35 @@ pub(crate) struct List {
     member: Option<String>,
 }
 
-pub(crate) fn list(args: &List, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let records = OperatorStore::with(location, session, async |books| match &args.member {
-        Some(word) => {
-            let member = books.member(word).await?;
-            Ok(books.store.keys(member.id).await?)
-        }
-        None => all(books).await,
-    })?;
-    if session.output.is_json() {
-        let list = records.iter().map(|record| key_json(record, session));
-        return session.output.json(&json!({ "keys": list.collect::<Vec<Value>>() }));
-    }
-    if records.is_empty() {
-        session.output.note("No keys. Create one with `agent gateway key create`.");
-        return Ok(());
-    }
-    if args.member.is_some() {
-        return session.output.text(key_table(&records, session));
-    }
-    let mut table = Table::new(["key", "member", "name", "state"]);
-    for record in &records {
-        let (key, state) = (&record.key, state(record, session));
-        let member = record.member_name.clone();
-        table.row([key.id.clone(), member, key.name.clone(), state.to_owned()]);
-    }
-    session.output.text(table.text())?;
-    if records.len() >= MAX_LISTED {
-        session.output.warn(format!("only the first {MAX_LISTED} keys are shown"));
+async fn list(args: &List, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+    let records = match &args.member {
+        Some(word) => books.store.keys(books.member(word).await?.id).await?,
+        None => all(books).await?,
+    };
+    let none = "No keys. Create one with `agent gateway key create`.";
+    books.print_list(
+        "keys",
+        &records,
+        |record| key_json(record, books),
+        none,
+        |records| {
+            if args.member.is_some() {
+                return key_table(records, books);
+            }
+            let row = |record: &KeyRecord| {
+                let (key, member) = (&record.key, record.member_name.clone());
+                [key.id.clone(), member, key.name.clone(), state(record, books).to_owned()]
+            };
+            Table::new(["key", "member", "name", "state"]).rows(records.iter().map(row))
+        },
+    )?;
+    if args.member.is_none() && records.len() >= MAX_LISTED && !books.output.is_json() {
+        books.output.warn(format!("only the first {MAX_LISTED} keys are shown"));
     }
     Ok(())
 }
 
-async fn all(books: &OperatorStore) -> Result<Vec<KeyRecord>, Diagnostic> {
+async fn all(books: &OperatorStore<'_>) -> Result<Vec<KeyRecord>, Diagnostic> {
     let (mut records, mut after) = (Vec::new(), MemberId(0));
     while records.len() < MAX_LISTED {
         let members = books.store.members(after, PAGE).await?;
@@ -209,32 +190,21 @@ async fn all(books: &OperatorStore) -> Result<Vec<KeyRecord>, Diagnostic> {
     Ok(records)
 }
 
-pub(crate) fn show(
-    args: &KeyArgs,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let (record, lineage, windows) = OperatorStore::with(location, session, async |books| {
-        let record = books.key(&args.key).await?;
-        let lineage = books.store.lineage(record.key.lineage).await;
-        let windows = budget::windows(&books.config, session);
-        Ok((record, lineage?, windows))
-    })?;
-    let status = lineage.as_ref().and_then(|found| found.budget_status(&windows));
+async fn show(args: &KeyArgs, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+    let record = books.key(&args.key).await?;
+    let lineage = books.store.lineage(record.key.lineage).await?;
+    let status = lineage.as_ref().and_then(|found| found.budget_status(&books.windows()));
     let (spent, held, running) = lineage
         .map_or((Micros::ZERO, Micros::ZERO, 0), |found| (found.spent, found.held, found.running));
-    if session.output.is_json() {
-        let mut value = key_json(&record, session);
-        value["spent_micros"] = spent.get().into();
-        value["held_micros"] = held.get().into();
-        value["running"] = running.into();
-        value["budget"] = budget::status_json(status.as_ref());
-        return session.output.json(&value);
-    }
+    let mut json = key_json(&record, books);
+    json["spent_micros"] = spent.get().into();
+    json["held_micros"] = held.get().into();
+    json["running"] = running.into();
+    json["budget"] = budget::status_json(status.as_ref());
     let (key, limits) = (&record.key, &record.limits);
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "no limit".to_owned());
     let models = key.models.as_ref().map_or_else(|| "all".to_owned(), |models| models.join(", "));
-    let lines = [
+    let lines = details(&[
         ("member", format!("{} ({})", record.member_name, key.member)),
         ("since", shown(key.created_at)),
         ("expires", key.expires_at.map_or_else(|| "never".to_owned(), shown)),
@@ -246,12 +216,9 @@ pub(crate) fn show(
         ("per minute", or_none(limits.requests_per_minute.map(|limit| limit.to_string()))),
         ("concurrency", or_none(limits.concurrency.map(|limit| limit.to_string()))),
         ("running", running.to_string()),
-    ];
-    let mut text = format!("{} `{}`: {}\n", key.id, printable(&key.name), state(&record, session));
-    for (label, value) in lines {
-        text.push_str(&format!("  {label:<11}  {}\n", printable(&value)));
-    }
-    session.output.text(text)
+    ]);
+    let (name, state) = (printable(&key.name), state(&record, books));
+    books.print(&json, format!("{} `{name}`: {state}\n{lines}", key.id))
 }
 
 /// Change the limits and permissions of a key
@@ -272,50 +239,29 @@ pub(crate) struct Change {
     given: KeyOptions,
 }
 
-pub(crate) fn change(
-    args: &Change,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+fn change(args: &Change, context: Context<'_>) -> Result<(), Diagnostic> {
     if args.name.is_none() && args.given.is_empty() {
         return Err(Diagnostic::usage("nothing to change")
             .hint("see `agent gateway key change --help` for the options"));
     }
-    let scopes = args.given.scopes()?;
-    let expires_at = args.given.expires(session)?;
-    let record = OperatorStore::with(location, session, async |books| {
-        let record = books.key(&args.key).await?;
-        let change = KeyChange {
-            name: args.name.clone(),
-            scopes,
-            models: args.given.models(&books.config, session),
-            expires_at,
-            limits: args.given.limits()?,
-        };
-        Ok(books.operator().change_key(&record.key.id, change).await?)
-    })?;
-    if session.output.is_json() {
-        return session.output.json(&key_json(&record, session));
-    }
-    session.output.note(format!("{GOOD}Changed{GOOD:#} key {}.", record.key.id));
-    session.output.text(key_table(&[record], session))
+    context.with(async |books| {
+        let id = books.key(&args.key).await?.key.id;
+        let change = args.given.change(args.name.clone(), &books.config, books)?;
+        let record = books.operator().change_key(&id, change).await?;
+        if !books.output.is_json() {
+            books.output.note(format!("{GOOD}Changed{GOOD:#} key {id}."));
+        }
+        let json = key_json(&record, books);
+        books.print(&json, key_table(&[record], books).text())
+    })
 }
 
-pub(crate) fn revoke(
-    args: &KeyArgs,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let record = OperatorStore::with(location, session, async |books| {
-        let id = books.key(&args.key).await?.key.id;
-        Ok(books.operator().revoke_key(&id).await?)
-    })?;
-    if session.output.is_json() {
-        return session.output.json(&key_json(&record, session));
-    }
-    let (id, name) = (&record.key.id, printable(&record.key.name));
-    let member = printable(&record.member_name);
-    session.output.text(format!("{GOOD}Revoked{GOOD:#} key {id} `{name}` of {member}.\n"))
+async fn revoke(args: &KeyArgs, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+    let id = books.key(&args.key).await?.key.id;
+    let record = books.operator().revoke_key(&id).await?;
+    let (name, member) = (printable(&record.key.name), printable(&record.member_name));
+    let text = format!("{GOOD}Revoked{GOOD:#} key {id} `{name}` of {member}.\n");
+    books.print(&key_json(&record, books), text)
 }
 
 /// Create a key and print it once
@@ -338,30 +284,16 @@ pub(crate) struct Create {
     given: KeyOptions,
 }
 
-pub(crate) fn create(
-    args: &Create,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let scopes = args.given.scopes()?.unwrap_or_else(|| Scope::ALL.to_vec());
-    let expires_at = args.given.expires(session)?.flatten();
-    let Issued { key, record } = OperatorStore::with(location, session, async |books| {
-        let order = KeyOrder {
-            member: books.member(&args.member).await?.id,
-            name: args.name.clone(),
-            scopes,
-            models: args.given.models(&books.config, session).flatten(),
-            expires_at,
-            limits: args.given.limits()?.applied(books.config.limits.new_keys.limits()),
-        };
-        let hasher = secret::hasher(&books.config, &books.store).await?;
-        Ok(books.operator().create_key(&hasher, order).await?)
-    })?;
-    if !session.output.is_json() {
-        let (name, member) = (printable(&record.key.name), printable(&record.member_name));
-        session.output.note(format!("Created key `{name}` for {member}: {}", record.key.id));
-    }
-    secret::show(&key, &record, session)
+async fn create(args: &Create, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+    let member = books.member(&args.member).await?.id;
+    let wanted = args.given.change(Some(args.name.clone()), &books.config, books)?;
+    let limits = books.config.limits.new_keys.limits();
+    let hasher = books.hasher().await?;
+    let issued = books.operator().create_key(&hasher, member, wanted, limits).await?;
+    let record = &issued.record;
+    let (name, member) = (printable(&record.key.name), printable(&record.member_name));
+    let done = format!("Created key `{name}` for {member}: {}", record.key.id);
+    print_secret(&issued, &done, books)
 }
 
 /// Replace a key with a new one and print it once
@@ -381,24 +313,29 @@ pub(crate) struct Rotate {
     overlap: String,
 }
 
-pub(crate) fn rotate(
-    args: &Rotate,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+fn rotate(args: &Rotate, context: Context<'_>) -> Result<(), Diagnostic> {
     let overlap = period(&args.overlap)?;
-    let (Issued { key, record }, old) = OperatorStore::with(location, session, async |books| {
+    context.with(async |books| {
         let id = books.key(&args.key).await?.key.id;
-        let hasher = secret::hasher(&books.config, &books.store).await?;
-        let new = books.operator().rotate_key(&hasher, &id, overlap).await?;
-        Ok((new, books.key(&id).await?))
-    })?;
-    if !session.output.is_json() {
-        let until = old.key.expires_at.map(shown).unwrap_or_default();
-        session.output.note(format!(
-            "Replaced key {} with {}; the old one is valid until {until}.",
-            old.key.id, record.key.id
-        ));
+        let hasher = books.hasher().await?;
+        let issued = books.operator().rotate_key(&hasher, &id, overlap).await?;
+        let until = books.key(&id).await?.key.expires_at.map(shown).unwrap_or_default();
+        let new = &issued.record.key.id;
+        let done = format!("Replaced key {id} with {new}; the old one is valid until {until}.");
+        print_secret(&issued, &done, books)
+    })
+}
+
+/// Prints a key, alone on standard output: it cannot be shown again.
+fn print_secret(issued: &Issued, done: &str, session: &Session) -> Result<(), Diagnostic> {
+    let (key, output) = (issued.key.as_str(), &session.output);
+    if output.is_json() {
+        let mut value = key_json(&issued.record, session);
+        value["key"] = Value::from(key);
+        return output.json(&value);
     }
-    secret::show(&key, &record, session)
+    output.note(done);
+    output.text(format!("{key}\n"))?;
+    output.note("Save the key now: it is not shown again.");
+    Ok(())
 }

@@ -1,21 +1,21 @@
 //! `agent gateway ledger`: what was charged and paid, and whether it adds up.
 
+use std::iter;
+
 use clap::Subcommand;
 use gateway::{attempts, rfc3339};
-use gateway_store::{LedgerCheck, Member, StatementLine};
-use ledger::HoldId;
+use gateway_store::{LedgerCheck, LedgerFinding, Member, StatementLine};
+use ledger::{HoldId, Micros};
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 use wire::account::AttemptView;
 
 use super::amount::in_credits;
-use super::file::Location;
 use super::moment::shown;
-use super::operator_store::OperatorStore;
+use super::operator_store::{Context, OperatorStore};
 use crate::diagnostic::Diagnostic;
 use crate::output::{ERROR, GOOD};
-use crate::session::Session;
-use crate::table::{Table, grouped};
+use crate::table::{Table, csv, details, grouped};
 
 /// Show statements and receipts, and verify the ledger
 #[derive(Debug, Subcommand)]
@@ -32,15 +32,11 @@ pub(crate) enum Command {
     Check(Check),
 }
 
-pub(crate) fn run(
-    command: Command,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnostic> {
     match command {
-        Command::Statement(args) => statement(&args, location, session),
-        Command::Receipt(args) => receipt(&args, location, session),
-        Command::Check(args) => check(&args, location, session),
+        Command::Statement(args) => context.with(async |books| statement(&args, books).await),
+        Command::Receipt(args) => receipt(&args, context),
+        Command::Check(args) => context.with(async |books| check(&args, books).await),
     }
 }
 
@@ -56,52 +52,47 @@ pub(crate) struct Receipt {
     id: String,
 }
 
-pub(crate) fn receipt(
-    args: &Receipt,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+fn receipt(args: &Receipt, context: Context<'_>) -> Result<(), Diagnostic> {
     let id = HoldId::parse(&args.id).ok_or_else(|| {
         Diagnostic::usage(format!("invalid request id `{}`", printable(&args.id))).hint(
             "a request id is `req_` and 32 digits; every response has it in the header \
              `x-request-id`",
         )
     })?;
-    let (found, related) = OperatorStore::with(location, session, async |books| {
+    let (found, related) = context.with(async |books| {
         let found = books.store.receipt(None, id).await?;
-        let related = books.store.related_receipts(id).await;
-        Ok((found, related?))
+        Ok((found, books.store.related_receipts(id).await?))
     })?;
     let receipt = found.ok_or_else(|| {
         Diagnostic::failed(format!("no receipt for {id}"))
             .hint("running requests and requests rejected before a hold have no receipt")
     })?;
-    if session.output.is_json() {
-        return session.output.json(&json!({
-            "id": receipt.id.to_string(),
-            "member": receipt.member.to_string(),
-            "payer": receipt.payer.to_string(),
-            "operation": receipt.operation,
-            "model": receipt.model,
-            "outcome": receipt.rule.outcome().as_str(),
-            "rule": receipt.rule.as_str(),
-            "charge_micros": receipt.charged.get(),
-            "started_at": rfc3339(receipt.since),
-            "ended_at": rfc3339(receipt.at),
-            "input_tokens": receipt.tokens.input,
-            "output_tokens": receipt.tokens.output,
-            "attempts": attempts(&receipt),
-            "parent": related.parent.map(|id| id.to_string()),
-            "children": related.children.iter().map(|child| json!({
-                "id": child.id.to_string(),
-                "operation": child.operation,
-                "rule": child.rule.as_str(),
-                "charge_micros": child.charged.get(),
-            })).collect::<Vec<_>>(),
-        }));
-    }
+    let attempts = attempts(&receipt);
+    let json = json!({
+        "id": receipt.id.to_string(),
+        "member": receipt.member.to_string(),
+        "payer": receipt.payer.to_string(),
+        "operation": receipt.operation,
+        "model": receipt.model,
+        "outcome": receipt.rule.outcome().as_str(),
+        "rule": receipt.rule.as_str(),
+        "charge_micros": receipt.charged.get(),
+        "started_at": rfc3339(receipt.since),
+        "ended_at": rfc3339(receipt.at),
+        "input_tokens": receipt.tokens.input,
+        "output_tokens": receipt.tokens.output,
+        "attempts": attempts,
+        "parent": related.parent.map(|id| id.to_string()),
+        "children": related.children.iter().map(|child| json!({
+            "id": child.id.to_string(),
+            "operation": child.operation,
+            "rule": child.rule.as_str(),
+            "charge_micros": child.charged.get(),
+        })).collect::<Vec<_>>(),
+    });
     let count =
         |tokens: Option<i64>| tokens.map_or_else(|| "-".to_owned(), |count| count.to_string());
+    let tokens = [receipt.tokens.input, receipt.tokens.output].map(count);
     let mut lines = vec![
         ("member", receipt.member.to_string()),
         ("for", receipt.operation.to_string()),
@@ -110,15 +101,12 @@ pub(crate) fn receipt(
         ("charged", in_credits(receipt.charged)),
         ("began", shown(receipt.since)),
         ("ended", shown(receipt.at)),
-        (
-            "tokens",
-            format!("{} in, {} out", count(receipt.tokens.input), count(receipt.tokens.output)),
-        ),
+        ("tokens", format!("{} in, {} out", tokens[0], tokens[1])),
     ];
     if receipt.payer != receipt.member {
         lines.insert(1, ("paid by", format!("team {}", receipt.payer)));
     }
-    lines.extend(attempts(&receipt).into_iter().map(|attempt| {
+    lines.extend(attempts.into_iter().map(|attempt| {
         let AttemptView { model, outcome, took_ms } = attempt;
         ("tried", format!("{model} {outcome} after {took_ms} ms"))
     }));
@@ -127,11 +115,7 @@ pub(crate) fn receipt(
         let (id, operation, charged) = (child.id, &child.operation, in_credits(child.charged));
         ("child", format!("{id} {operation} {charged} ({})", child.rule.as_str()))
     }));
-    let mut text = format!("{id}\n");
-    for (label, value) in lines {
-        text.push_str(&format!("  {label:<7}  {}\n", printable(&value)));
-    }
-    session.output.text(text)
+    context.print(&json, format!("{id}\n{}", details(&lines)))
 }
 
 /// Recompute all balances and compare them with the ledger
@@ -150,23 +134,12 @@ pub(crate) struct Check {
     repair_usage: bool,
 }
 
-pub(crate) fn check(
-    args: &Check,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let check = OperatorStore::with(location, session, async |books| {
-        if args.repair_usage {
-            books.store.rebuild_usage().await?;
-        }
-        let alerts = books.config.alerts.as_ref();
-        Ok(books.operator().check_ledger(alerts).await?)
-    })?;
-    if session.output.is_json() {
-        session.output.json(&check_json(&check))?;
-    } else {
-        session.output.text(check_text(&check))?;
+async fn check(args: &Check, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+    if args.repair_usage {
+        books.store.rebuild_usage().await?;
     }
+    let check = books.operator().check_ledger(books.config.alerts.as_ref()).await?;
+    books.print(&check_json(&check), check_text(&check))?;
     if check.wrong == 0 { Ok(()) } else { Err(Diagnostic::already_told()) }
 }
 
@@ -194,13 +167,11 @@ fn check_json(check: &LedgerCheck) -> Value {
 }
 
 fn check_text(check: &LedgerCheck) -> String {
-    let mut table = Table::new(["account", "sum of postings"]);
-    table.row(["members".to_owned(), in_credits(check.members_total)]);
-    for (name, sum) in &check.house {
-        table.row([name.clone(), in_credits(*sum)]);
-    }
-    table.row(["total".to_owned(), in_credits(check.sum)]);
-    let mut text = table.text();
+    let house = check.house.iter().map(|(name, sum)| (name.as_str(), *sum));
+    let sums = iter::once(("members", check.members_total)).chain(house);
+    let sums = sums.chain(iter::once(("total", check.sum)));
+    let row = |(name, sum): (&str, Micros)| [name.to_owned(), in_credits(sum)];
+    let mut text = Table::new(["account", "sum of postings"]).rows(sums.map(row)).text();
     text.push_str(&format!(
         "\nmembers {}, postings {}, live holds {}\n",
         grouped(check.members),
@@ -212,18 +183,14 @@ fn check_text(check: &LedgerCheck) -> String {
         return text;
     }
     text.push_str(&format!("{ERROR}Inconsistencies found: {}{ERROR:#}\n", check.wrong));
-    let mut findings =
-        Table::new(["what", "figure", "stored", "computed"]).align_right(&["stored", "computed"]);
-    for finding in &check.findings {
-        findings.row([
-            finding.what.clone(),
-            finding.figure.clone(),
-            finding.stored.to_string(),
-            finding.added_up.to_string(),
-        ]);
-    }
-    text.push_str(&findings.text());
-    text
+    let row = |finding: &LedgerFinding| {
+        let (what, figure) = (finding.what.clone(), finding.figure.clone());
+        [what, figure, finding.stored.to_string(), finding.added_up.to_string()]
+    };
+    let findings = Table::new(["what", "figure", "stored", "computed"])
+        .align_right(&["stored", "computed"])
+        .rows(check.findings.iter().map(row));
+    text + &findings.text()
 }
 
 /// List charges and payments of a member or a team, newest first
@@ -249,38 +216,32 @@ pub(crate) struct Statement {
     csv: bool,
 }
 
-pub(crate) fn statement(
-    args: &Statement,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let (member, lines) = OperatorStore::with(location, session, async |books| {
-        let member = books.any_account(&args.member).await?;
-        let before = args.before.unwrap_or(i64::MAX);
-        let lines = books.store.statement(member.id, before, args.limit).await;
-        Ok((member, lines?))
-    })?;
-    if session.output.is_json() {
-        return session.output.json(&statement_json(&member, &lines));
+async fn statement(args: &Statement, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+    let member = books.any_account(&args.member).await?;
+    let before = args.before.unwrap_or(i64::MAX);
+    let lines = books.store.statement(member.id, before, args.limit).await?;
+    let output = &books.output;
+    if output.is_json() {
+        return output.json(&statement_json(&member, &lines));
     }
     if args.csv {
-        return session.output.bytes(&values(&lines)?);
+        return output.bytes(&values(&lines)?);
     }
     if lines.is_empty() {
-        session.output.note(format!("No postings for {}.", printable(&member.name)));
+        output.note(format!("No postings for {}.", printable(&member.name)));
         return Ok(());
     }
-    session.output.text(table(&lines))?;
+    output.text(table(&lines).text())?;
     if u32::try_from(lines.len()).is_ok_and(|count| count == args.limit)
         && let Some(last) = lines.last()
     {
-        session.output.note(format!("There may be more; continue with `--before {}`.", last.id));
+        output.note(format!("There may be more; continue with `--before {}`.", last.id));
     }
     Ok(())
 }
 
 fn statement_json(member: &Member, lines: &[StatementLine]) -> Value {
-    let lines = lines.iter().map(|line| {
+    let line = |line: &StatementLine| {
         let posting = &line.posting;
         json!({
             "id": line.id,
@@ -294,71 +255,51 @@ fn statement_json(member: &Member, lines: &[StatementLine]) -> Value {
             "asked_by": line.asked_by.map(|member| member.to_string()),
             "reason": posting.reason,
         })
-    });
-    json!({
-        "member": member.id.to_string(),
-        "name": member.name,
-        "lines": lines.collect::<Vec<Value>>(),
-    })
+    };
+    let lines: Vec<Value> = lines.iter().map(line).collect();
+    json!({ "member": member.id.to_string(), "name": member.name, "lines": lines })
 }
 
 fn receipt_id(line: &StatementLine) -> Option<String> {
     line.posting.hold.as_ref().map(HoldId::to_string)
 }
 
-fn table(lines: &[StatementLine]) -> String {
-    let mut table = Table::new(["line", "when (UTC)", "what", "amount", "balance", "for"])
-        .align_right(&["line", "amount", "balance"]);
-    for line in lines {
+fn table(lines: &[StatementLine]) -> Table {
+    let row = |line: &StatementLine| {
         let posting = &line.posting;
         let parts = [line.operation.clone(), line.model.clone(), posting.reason.clone()];
         let parts: Vec<String> = parts.into_iter().flatten().chain(receipt_id(line)).collect();
-        table.row([
+        [
             line.id.to_string(),
             shown(posting.at),
             posting.kind.as_str().replace('_', "-"),
             posting.amount.to_string(),
             posting.balance.to_string(),
             parts.join(" "),
-        ]);
-    }
-    table.text()
+        ]
+    };
+    Table::new(["line", "when (UTC)", "what", "amount", "balance", "for"])
+        .align_right(&["line", "amount", "balance"])
+        .rows(lines.iter().map(row))
 }
 
 fn values(lines: &[StatementLine]) -> Result<Vec<u8>, Diagnostic> {
-    let cannot =
-        |error: csv::Error| Diagnostic::failed("cannot write the values as CSV").because(&error);
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer
-        .write_record([
-            "line",
-            "at",
-            "kind",
-            "amount_micros",
-            "balance_micros",
-            "operation",
-            "model",
-            "receipt",
-            "reason",
-        ])
-        .map_err(cannot)?;
-    for line in lines {
+    const HEADINGS: &str =
+        "line,at,kind,amount_micros,balance_micros,operation,model,receipt,reason";
+    let line = |line: &StatementLine| {
         let posting = &line.posting;
-        writer
-            .write_record([
-                line.id.to_string(),
-                rfc3339(posting.at),
-                posting.kind.as_str().to_owned(),
-                posting.amount.get().to_string(),
-                posting.balance.get().to_string(),
-                line.operation.clone().unwrap_or_default(),
-                line.model.clone().unwrap_or_default(),
-                receipt_id(line).unwrap_or_default(),
-                posting.reason.clone().unwrap_or_default(),
-            ])
-            .map_err(cannot)?;
-    }
-    writer.into_inner().map_err(|error| {
-        Diagnostic::failed("cannot write the values as CSV").because(error.error())
-    })
+        vec![
+            line.id.to_string(),
+            rfc3339(posting.at),
+            posting.kind.as_str().to_owned(),
+            posting.amount.get().to_string(),
+            posting.balance.get().to_string(),
+            line.operation.clone().unwrap_or_default(),
+            line.model.clone().unwrap_or_default(),
+            receipt_id(line).unwrap_or_default(),
+            posting.reason.clone().unwrap_or_default(),
+        ]
+    };
+    let headings = HEADINGS.split(',').map(str::to_owned).collect();
+    csv(iter::once(headings).chain(lines.iter().map(line)))
 }

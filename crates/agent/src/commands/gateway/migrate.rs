@@ -4,11 +4,9 @@ use gateway::config::Config;
 use gateway_store::{Error, SchemaState, Store};
 use serde_json::json;
 
-use super::file::Location;
-use super::operator_store::{self, store_trouble};
+use super::operator_store::{Context, block_on, make_folder, store_trouble};
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, WARNING};
-use crate::session::Session;
 
 /// Migrate the database schema
 #[derive(Debug, clap::Args)]
@@ -27,28 +25,21 @@ pub(crate) struct Args {
     check: bool,
 }
 
-pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let config = location.load(session)?;
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+    let config = context.load()?;
     if args.check {
-        let state = operator_store::block_on(state(&config))?;
-        return tell_state(state, session);
+        return tell_state(block_on(state(&config))?, context);
     }
-    let (before, after) = operator_store::block_on(bring_up_to_date(&config))?;
-    if session.output.is_json() {
-        return session.output.json(&json!({
-            "from": version(before),
-            "to": version(after),
-            "changed": before != after,
-        }));
-    }
+    let (before, after) = block_on(bring_up_to_date(&config))?;
     let to = version(after);
-    session.output.text(match before {
+    let text = match before {
         SchemaState::Empty => format!("{GOOD}Created{GOOD:#} the schema, version {to}.\n"),
         SchemaState::Old(from) => {
             format!("{GOOD}Migrated{GOOD:#} from version {from} to version {to}.\n")
         }
         _ => format!("Nothing to do: the schema is at version {to}.\n"),
-    })
+    };
+    context.print(&json!({ "from": version(before), "to": to, "changed": before != after }), text)
 }
 
 /// Migrates; returns the schema version before and after.
@@ -56,13 +47,13 @@ pub(crate) async fn bring_up_to_date(
     config: &Config,
 ) -> Result<(SchemaState, SchemaState), Diagnostic> {
     let (place, options) = gateway::place(config);
-    operator_store::make_folder(&place)?;
+    make_folder(&place)?;
     let before = Store::migrate(&place, &options).await.map_err(cannot)?;
     let after = Store::schema(&place, &options).await.map_err(cannot)?;
     Ok((before, after))
 }
 
-pub(crate) async fn state(config: &Config) -> Result<SchemaState, Diagnostic> {
+async fn state(config: &Config) -> Result<SchemaState, Diagnostic> {
     let (place, options) = gateway::place(config);
     Store::schema(&place, &options).await.map_err(cannot)
 }
@@ -81,28 +72,22 @@ fn unknown(state: SchemaState) -> Diagnostic {
         .hint("a newer release or another program created it; nothing was changed")
 }
 
-fn tell_state(state: SchemaState, session: &Session) -> Result<(), Diagnostic> {
-    if let SchemaState::Unknown(_) = state {
-        return Err(unknown(state));
-    }
+fn tell_state(state: SchemaState, context: Context<'_>) -> Result<(), Diagnostic> {
+    let version = version(state);
+    let text = match state {
+        SchemaState::Unknown(_) => return Err(unknown(state)),
+        SchemaState::Empty => {
+            format!("{WARNING}Not migrated{WARNING:#}: the database has no schema yet.\n")
+        }
+        SchemaState::Old(_) => {
+            format!(
+                "{WARNING}Not migrated{WARNING:#}: the schema is at the old version {version}.\n"
+            )
+        }
+        SchemaState::Current(_) => format!("Up to date: the schema is at version {version}.\n"),
+    };
     let is_current = matches!(state, SchemaState::Current(_));
-    if session.output.is_json() {
-        let version = version(state);
-        session.output.json(&json!({ "version": version, "current": is_current }))?;
-    } else {
-        session.output.text(match state {
-            SchemaState::Empty => {
-                format!("{WARNING}Not migrated{WARNING:#}: the database has no schema yet.\n")
-            }
-            SchemaState::Old(version) => {
-                format!(
-                    "{WARNING}Not migrated{WARNING:#}: the schema is at the old version \
-                     {version}.\n"
-                )
-            }
-            state => format!("Up to date: the schema is at version {}.\n", version(state)),
-        })?;
-    }
+    context.print(&json!({ "version": version, "current": is_current }), text)?;
     if is_current { Ok(()) } else { Err(Diagnostic::already_told()) }
 }
 

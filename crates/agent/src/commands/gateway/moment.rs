@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use gateway::{parse_rfc3339, rfc3339};
 use ledger::Time;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
@@ -37,9 +36,7 @@ pub(crate) fn moment(text: &str, session: &Session) -> Result<Time, Diagnostic> 
         let micros = i64::try_from(period.as_micros()).unwrap_or(i64::MAX);
         return Ok(now.plus_micros(micros));
     }
-    let read = OffsetDateTime::parse(text, &Rfc3339).ok();
-    let micros = read.and_then(|at| i64::try_from(at.unix_timestamp_nanos() / 1000).ok());
-    let at = micros.map(Time::from_micros).ok_or_else(|| {
+    let at = parse_rfc3339(text).ok_or_else(|| {
         Diagnostic::usage(format!("invalid time `{text}`"))
             .hint("use a period such as `30d`, or a time such as `2027-01-31T00:00:00Z`")
     })?;
@@ -55,9 +52,8 @@ pub(crate) fn now(session: &Session) -> Time {
 
 /// A moment for a person, to the second.
 pub(crate) fn shown(at: Time) -> String {
-    let at = OffsetDateTime::from_unix_timestamp(at.millis().div_euclid(1000)).ok();
-    let text = at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default();
-    text.replace('T', " ").trim_end_matches('Z').to_owned()
+    let text: String = rfc3339(at).chars().take("2027-01-31T00:00:00".len()).collect();
+    text.replace('T', " ")
 }
 
 #[cfg(test)]

@@ -1,61 +1,134 @@
 //! The opened books of the service: what the commands of an operator work on.
 
+use std::fmt::Display;
 use std::fs;
+use std::ops::Deref;
 
 use gateway::config::Config;
 use gateway::operator::{self, Operator};
-use gateway_store::{Actor, DatabaseLocation, Error, ErrorKind, KeyRecord, Member, Store};
-use ledger::{AccountKind, MemberId};
+use gateway::{KeyHasher, key_secret};
+use gateway_store::{
+    Actor, DatabaseLocation, Error, ErrorKind, KeyRecord, Member, ProcessReport, Store,
+};
+use ledger::{AccountKind, MemberId, Windows};
+use serde_json::{Value, json};
 use task_loop::nearest;
 use task_loop::untrusted::printable;
 use wire::key::ApiKey;
 
 use super::file::Location;
+use super::moment::now;
 use crate::diagnostic::Diagnostic;
 use crate::home::unwritable;
 use crate::runtime;
 use crate::session::Session;
+use crate::table::Table;
 
-const MEMBER_PREFIX: &str = "mem_";
 const KEY_PREFIX: &str = "agk_";
 /// How many members are looked through for one that was probably meant.
 const MAX_LOOKED_THROUGH: u32 = 1000;
 
 /// The opened database, with whom the audit log shall name.
 #[derive(Debug)]
-pub(crate) struct OperatorStore {
+pub(crate) struct OperatorStore<'a> {
+    pub(crate) context: Context<'a>,
     pub(crate) config: Config,
     pub(crate) store: Store,
-    pub(crate) by: Actor,
+    by: Actor,
 }
 
-impl OperatorStore {
-    pub(crate) fn with<T>(
-        location: &Location,
-        session: &Session,
-        work: impl AsyncFnOnce(&OperatorStore) -> Result<T, Diagnostic>,
-    ) -> Result<T, Diagnostic> {
-        Self::of(location.load(session)?, session, work)
+impl<'a> Deref for OperatorStore<'a> {
+    type Target = Context<'a>;
+
+    fn deref(&self) -> &Context<'a> {
+        &self.context
+    }
+}
+
+/// The session of a command, and the configuration file of the service.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) location: &'a Location,
+    pub(crate) session: &'a Session,
+}
+
+impl Deref for Context<'_> {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        self.session
+    }
+}
+
+impl Context<'_> {
+    /// Reads the configuration file and prints its warnings.
+    pub(crate) fn load(self) -> Result<Config, Diagnostic> {
+        self.location.load(self.session)
     }
 
-    /// The same with a configuration that was read.
-    pub(crate) fn of<T>(
-        config: Config,
-        session: &Session,
-        work: impl AsyncFnOnce(&OperatorStore) -> Result<T, Diagnostic>,
+    /// Works with the database of the configuration file.
+    pub(crate) fn with<T>(
+        self,
+        work: impl AsyncFnOnce(&OperatorStore<'_>) -> Result<T, Diagnostic>,
     ) -> Result<T, Diagnostic> {
-        let by = actor(session);
+        self.with_config(self.load()?, work)
+    }
+
+    /// Works with the database of a configuration that was read.
+    pub(crate) fn with_config<T>(
+        self,
+        config: Config,
+        work: impl AsyncFnOnce(&OperatorStore<'_>) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
+        let by = actor(self.session);
         block_on(async {
             let store = gateway::open_store(&config).await?;
-            let books = OperatorStore { config, store, by };
+            let books = OperatorStore { context: self, config, store, by };
             let done = work(&books).await;
             books.store.close().await;
             done
         })
     }
 
+    /// Prints the JSON for programs or the text for people.
+    pub(crate) fn print(self, json: &Value, text: impl Display) -> Result<(), Diagnostic> {
+        if self.output.is_json() { self.output.json(json) } else { self.output.text(text) }
+    }
+
+    /// Prints an object with the list for programs, a table for people, or a note if it is empty.
+    pub(crate) fn print_list<T>(
+        self,
+        name: &str,
+        rows: &[T],
+        json: impl Fn(&T) -> Value,
+        none: &str,
+        table: impl FnOnce(&[T]) -> Table,
+    ) -> Result<(), Diagnostic> {
+        if self.output.is_json() {
+            let rows: Vec<Value> = rows.iter().map(json).collect();
+            return self.output.json(&json!({ name: rows }));
+        }
+        if rows.is_empty() {
+            self.output.note(none);
+            return Ok(());
+        }
+        self.output.text(table(rows).text())
+    }
+}
+
+impl OperatorStore<'_> {
     pub(crate) fn operator(&self) -> Operator<'_> {
         Operator { store: &self.store, by: &self.by }
+    }
+
+    /// The present windows of budgets.
+    pub(crate) fn windows(&self) -> Windows {
+        self.config.calendar.windows(now(self.session))
+    }
+
+    /// Hashes the keys of this database; a secret that made none of its keys is refused.
+    pub(crate) async fn hasher(&self) -> Result<KeyHasher, Diagnostic> {
+        key_hasher(&self.config, &self.store).await
     }
 
     pub(crate) async fn member(&self, word: &str) -> Result<Member, Diagnostic> {
@@ -94,12 +167,10 @@ impl OperatorStore {
     }
 
     async fn find(&self, word: &str) -> Result<Option<Member>, Diagnostic> {
-        let number = word.strip_prefix(MEMBER_PREFIX).and_then(|number| number.parse().ok());
-        let found = match number {
-            Some(number) => self.store.member(MemberId(number)).await,
-            None => self.store.member_by_name(word).await,
-        };
-        Ok(found?)
+        Ok(match MemberId::parse(word) {
+            Some(id) => self.store.member(id).await?,
+            None => self.store.member_by_name(word).await?,
+        })
     }
 
     /// The member or team of this name or id, whichever it is.
@@ -108,6 +179,16 @@ impl OperatorStore {
             Some(account) => Ok(account),
             None => self.member(word).await,
         }
+    }
+
+    /// The processes that serve from the database; an error if there are none.
+    pub(crate) async fn processes(&self) -> Result<Vec<ProcessReport>, Diagnostic> {
+        let all = self.store.processes().await?;
+        if all.is_empty() {
+            return Err(Diagnostic::failed("no process is serving from this database")
+                .hint("start the service with `agent gateway serve` or `agent up`"));
+        }
+        Ok(all)
     }
 
     /// The key of a public id, or of a whole key.
@@ -124,6 +205,12 @@ impl OperatorStore {
                 .hint("list keys with `agent gateway key list`")
         })
     }
+}
+
+pub(crate) async fn key_hasher(config: &Config, store: &Store) -> Result<KeyHasher, Diagnostic> {
+    let hasher = key_secret::load(&config.key_secret)?;
+    key_secret::check(&hasher, store).await?;
+    Ok(hasher)
 }
 
 pub(crate) fn block_on<T>(

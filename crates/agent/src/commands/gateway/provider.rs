@@ -8,10 +8,8 @@ use gateway_store::ProviderAction;
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
-use super::file::Location;
-use super::operator_store::{OperatorStore, block_on};
+use super::operator_store::{Context, block_on};
 use crate::diagnostic::Diagnostic;
-use crate::session::Session;
 use crate::table::Table;
 
 /// List, test and drain model and search providers
@@ -54,36 +52,26 @@ pub(crate) struct ProviderArgs {
     name: String,
 }
 
-pub(crate) fn run(
-    command: Command,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnostic> {
     match command {
-        Command::List => list(location, session),
-        Command::Test(args) => test::run(&args, location, session),
-        Command::Drain(args) => change(&args.name, ProviderAction::Drain, location, session),
-        Command::Enable(args) => change(&args.name, ProviderAction::Enable, location, session),
+        Command::List => list(context),
+        Command::Test(args) => test::run(&args, context),
+        Command::Drain(args) => change(&args.name, ProviderAction::Drain, context),
+        Command::Enable(args) => change(&args.name, ProviderAction::Enable, context),
     }
 }
 
-fn change(
-    name: &str,
-    action: ProviderAction,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let changed = OperatorStore::with(location, session, async |books| {
+fn change(name: &str, action: ProviderAction, context: Context<'_>) -> Result<(), Diagnostic> {
+    let changed = context.with(async |books| {
         Ok(books.operator().change_provider(&books.config, name, action).await?)
     })?;
-    if session.output.is_json() {
+    if context.output.is_json() {
         let drained = action == ProviderAction::Drain;
-        return session
-            .output
-            .json(&json!({ "provider": name, "drained": drained, "changed": changed }));
+        let json = json!({ "provider": name, "drained": drained, "changed": changed });
+        return context.output.json(&json);
     }
     let name = printable(name);
-    session.output.note(match (action, changed) {
+    context.output.note(match (action, changed) {
         (ProviderAction::Drain, true) => format!("{name} gets no new requests."),
         (ProviderAction::Drain, false) => format!("{name} was drained before."),
         (ProviderAction::Enable, true) => format!("{name} gets new requests again."),
@@ -92,51 +80,53 @@ fn change(
     Ok(())
 }
 
-pub(crate) fn list(location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let config = location.load(session)?;
+fn list(context: Context<'_>) -> Result<(), Diagnostic> {
+    let (config, output) = (context.load()?, &context.output);
     let drained = drained(&config)?;
-    if session.output.is_json() {
-        let list = config.providers.iter().map(|it| provider_json(it, &drained));
-        let list = list.collect::<Vec<Value>>();
-        let results = config.search.providers.iter().map(results_json).collect::<Vec<Value>>();
-        return session.output.json(&json!({ "providers": list, "of_results": results }));
+    let (models, results) = (&config.providers, &config.search.providers);
+    if output.is_json() {
+        let models: Vec<Value> = models.iter().map(|it| provider_json(it, &drained)).collect();
+        let results: Vec<Value> = results.iter().map(results_json).collect();
+        return output.json(&json!({ "providers": models, "of_results": results }));
     }
-    if config.providers.is_empty() && config.search.providers.is_empty() {
-        session.output.note("No providers. Add one under `providers` in gateway.yaml.");
+    if models.is_empty() && results.is_empty() {
+        output.note("No providers. Add one under `providers` in gateway.yaml.");
         return Ok(());
     }
-    let mut table =
-        Table::new(["provider", "kind", "address", "key", "models", "discover", "weight"])
-            .align_right(&["models", "weight"]);
-    for provider in &config.providers {
-        table.row([
+    let yes = |is_so: bool| if is_so { "yes" } else { "-" }.to_owned();
+    let of_models = |provider: &Provider| {
+        [
             provider.name.clone(),
             provider.kind.word().to_owned(),
             place_of_models(provider),
-            if provider.api_key.is_some() { "yes" } else { "-" }.to_owned(),
+            yes(provider.api_key.is_some()),
             provider.models.len().to_string(),
-            if provider.discover { "yes" } else { "-" }.to_owned(),
+            yes(provider.discover),
             provider.weight.to_string(),
-        ]);
-    }
-    for provider in &config.search.providers {
+        ]
+    };
+    let of_results = |provider: &SearchProvider| {
         let (place, has_key) = place(provider);
-        let none = || "-".to_owned();
-        table.row([
-            provider.name().to_owned(),
-            provider.kind().to_owned(),
-            place,
-            if has_key { "yes".to_owned() } else { none() },
-            none(),
-            none(),
-            none(),
-        ]);
-    }
-    session.output.text(table.text())?;
+        let (name, kind) = (provider.name().to_owned(), provider.kind().to_owned());
+        [name, kind, place, yes(has_key), yes(false), yes(false), yes(false)]
+    };
+    let table = Table::new(["provider", "kind", "address", "key", "models", "discover", "weight"])
+        .align_right(&["models", "weight"])
+        .rows(models.iter().map(of_models).chain(results.iter().map(of_results)));
+    output.text(table.text())?;
     if !drained.is_empty() {
-        session.output.note(format!("Drained: {}.", printable(&drained.join(", "))));
+        output.note(format!("Drained: {}.", printable(&drained.join(", "))));
     }
     Ok(())
+}
+
+/// What a refusal with this status is usually about.
+pub(super) fn status_hint(status: u16) -> Option<&'static str> {
+    match status {
+        401 | 403 => Some("check `api_key`: the provider rejects the key"),
+        404 => Some("check `base_url`, which usually ends in `/v1`"),
+        _ => None,
+    }
 }
 
 /// The providers that get no new requests; none if there is no database yet.

@@ -6,22 +6,19 @@ use gateway_store::ProcessReport;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::file::Location;
-use super::operator_store::OperatorStore;
+use super::operator_store::{Context, OperatorStore};
 use crate::diagnostic::Diagnostic;
-use crate::session::Session;
 
 /// How long processes may take to follow, and how often they are asked.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-pub(crate) fn run(location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let followed = OperatorStore::with(location, session, follow)?;
+pub(crate) fn run(context: Context<'_>) -> Result<(), Diagnostic> {
+    let followed = context.with(follow)?;
     let failed: Vec<&ProcessReport> =
         followed.iter().filter(|process| !process.problems.is_empty()).collect();
     if !failed.is_empty() {
-        let message = "the configuration was not reloaded";
-        let mut diagnostic = Diagnostic::configuration(message);
+        let mut diagnostic = Diagnostic::configuration("the configuration was not reloaded");
         for process in &failed {
             let lines = process.problems.lines();
             let shown = lines.map(|line| match failed.len() {
@@ -32,12 +29,12 @@ pub(crate) fn run(location: &Location, session: &Session) -> Result<(), Diagnost
         }
         return Err(diagnostic);
     }
-    if session.output.is_json() {
+    if context.output.is_json() {
         let names: Vec<&str> = followed.iter().map(|process| process.name.as_str()).collect();
         let generation = followed.iter().map(|process| process.generation).max();
-        return session.output.json(&json!({ "generation": generation, "processes": names }));
+        return context.output.json(&json!({ "generation": generation, "processes": names }));
     }
-    session.output.note(match followed.as_slice() {
+    context.output.note(match followed.as_slice() {
         [_] => "Configuration reloaded.".to_owned(),
         all => format!("Configuration reloaded by {} processes.", all.len()),
     });
@@ -45,16 +42,12 @@ pub(crate) fn run(location: &Location, session: &Session) -> Result<(), Diagnost
 }
 
 /// Asks for a reload, and waits until every process has followed it.
-async fn follow(books: &OperatorStore) -> Result<Vec<ProcessReport>, Diagnostic> {
-    let processes = async || books.store.processes().await;
-    if processes().await?.is_empty() {
-        return Err(Diagnostic::failed("no process is serving from this database")
-            .hint("start the service with `agent gateway serve` or `agent up`"));
-    }
+async fn follow(books: &OperatorStore<'_>) -> Result<Vec<ProcessReport>, Diagnostic> {
+    books.processes().await?;
     let generation = books.operator().request_reload().await?;
     let until = Instant::now() + MAX_WAIT;
     loop {
-        let all = processes().await?;
+        let all = books.store.processes().await?;
         let mut late = all.iter().filter(|process| process.generation < generation);
         let Some(process) = late.next() else { return Ok(all) };
         if Instant::now() >= until {

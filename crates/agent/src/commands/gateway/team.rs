@@ -1,21 +1,19 @@
 //! `agent gateway team`: members who share a balance and a budget.
 
 use clap::{Arg, Subcommand};
-use gateway_store::MemberChange;
-use ledger::{AccountKind, MemberId, PostingKind};
+use gateway_store::{Member, MemberChange};
+use ledger::{AccountKind, MemberId};
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
-use super::amount::in_credits;
+use super::account::{
+    BudgetArgs, NewAccount, PageArgs, TransferArgs, account, change_account, heading, list,
+    member_json,
+};
 use super::budget;
-use super::file::Location;
-use super::member::change::{BudgetArgs, Subject, change_account};
-use super::member::transfer::TransferArgs;
-use super::member::{MemberArgs, NewAccount, PageArgs, account, list, member_json};
-use super::moment::shown;
-use super::operator_store::OperatorStore;
+use super::member::MemberArgs;
+use super::operator_store::{Context, OperatorStore};
 use crate::diagnostic::Diagnostic;
-use crate::session::Session;
 use crate::table::Table;
 
 const MAX_SHOWN: u32 = 1000;
@@ -109,67 +107,45 @@ pub(crate) struct TeamArgs {
     team: String,
 }
 
-fn a_member(word: &str) -> Subject<'_> {
-    Subject { kind: AccountKind::Member, word }
-}
-
 fn of_team(member: Arg) -> Arg {
     member.value_name("TEAM").help("Team name or id, for example `mem_3`")
 }
 
-pub(crate) fn run(
-    command: Command,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnostic> {
     const TEAM: AccountKind = AccountKind::Team;
+    const MEMBER: AccountKind = AccountKind::Member;
     match command {
-        Command::Create(args) => args.create(TEAM, location, session),
-        Command::List(args) => list(&args, TEAM, location, session),
-        Command::Show(args) => show(&args, location, session),
-        Command::Join { team, member } => join(&team, &member, location, session),
-        Command::Leave(args) => {
+        Command::Create(args) => args.create(TEAM, context),
+        Command::List(args) => context.with(async |books| list(&args, TEAM, books).await),
+        Command::Show(args) => context.with(async |books| show(&args, books).await),
+        Command::Join { team, member } => context.with(async |books| {
+            let team = books.account(&team, TEAM).await?;
+            let done = format!("Added to team {}", printable(&team.name));
+            let change = MemberChange::Team(Some(team.id));
+            change_account(MEMBER, &member, &done, &change, books).await
+        }),
+        Command::Leave(args) => context.with(async |books| {
             let (done, change) = ("Removed from its team", MemberChange::Team(None));
-            change_account(a_member(&args.member), done, &change, location, session)
-        }
-        Command::Budget(args) => args.set(TEAM, location, session),
-        Command::TopUp(args) => args.top_up(TEAM, location, session),
-        Command::Adjust(args) => args.run(TEAM, PostingKind::Adjustment, location, session),
-        Command::Remove(args) => {
-            let subject = Subject { kind: TEAM, word: &args.team };
-            change_account(subject, "Removed", &MemberChange::Remove, location, session)
-        }
+            change_account(MEMBER, &args.member, done, &change, books).await
+        }),
+        Command::Budget(args) => args.set(TEAM, context),
+        Command::TopUp(args) => args.top_up(TEAM, context),
+        Command::Adjust(args) => args.adjust(TEAM, context),
+        Command::Remove(args) => context.with(async |books| {
+            change_account(TEAM, &args.team, "Removed", &MemberChange::Remove, books).await
+        }),
     }
 }
 
-fn join(
-    team: &str,
-    member: &str,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    let team = OperatorStore::with(location, session, async |books| {
-        books.account(team, AccountKind::Team).await
-    })?;
-    let done = format!("Added to team {}", printable(&team.name));
-    let change = MemberChange::Team(Some(team.id));
-    change_account(a_member(member), &done, &change, location, session)
-}
-
-fn show(args: &TeamArgs, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let (team, balance, members, windows) =
-        OperatorStore::with(location, session, async |books| {
-            let team = books.account(&args.team, AccountKind::Team).await?;
-            let balance = account(books, &team).await?;
-            let members = books.store.team_members(team.id, MemberId(0), MAX_SHOWN).await;
-            let members = members?;
-            Ok((team, balance, members, budget::windows(&books.config, session)))
-        })?;
-    let status = balance.budget_status(&windows);
-    if session.output.is_json() {
-        let mut value = member_json(&team, &balance);
+async fn show(args: &TeamArgs, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+    let team = books.account(&args.team, AccountKind::Team).await?;
+    let account = account(books, &team).await?;
+    let members = books.store.team_members(team.id, MemberId(0), MAX_SHOWN).await?;
+    let status = account.budget_status(&books.windows());
+    if books.output.is_json() {
+        let mut value = member_json(&team, &account);
         value["budget"] = budget::status_json(status.as_ref());
-        let member = |it: &gateway_store::Member| {
+        let member = |it: &Member| {
             json!({
                 "id": it.id.to_string(),
                 "name": it.name,
@@ -178,34 +154,24 @@ fn show(args: &TeamArgs, location: &Location, session: &Session) -> Result<(), D
             })
         };
         value["members"] = members.iter().map(member).collect::<Vec<Value>>().into();
-        return session.output.json(&value);
+        return books.output.json(&value);
     }
-    let state = if team.blocked { "blocked" } else { "active" };
-    session.output.text(format!(
-        "{} ({}): {state}\n  since      {}\n  balance    {}\n  held       {}\n  available  {}\n  \
-         budget     {}\n",
-        printable(&team.name),
-        team.id,
-        shown(team.created_at),
-        in_credits(balance.balance),
-        in_credits(balance.held),
-        in_credits(balance.available()),
-        budget::status_text(status.as_ref()),
-    ))?;
+    let budget = budget::status_text(status.as_ref());
+    books.output.text(heading(&team, &account, vec![("budget", budget)]))?;
     if members.is_empty() {
         let name = printable(&team.name);
         let note = format!("No members. Add one with `agent gateway team join {name} MEMBER`.");
-        session.output.note(note);
+        books.output.note(note);
         return Ok(());
     }
-    let mut table = Table::new(["member", "name", "role", "budget"]);
-    for member in &members {
-        table.row([
+    let row = |member: &Member| {
+        [
             member.id.to_string(),
             member.name.clone(),
             member.role.as_str().to_owned(),
             member.budget.map_or_else(|| "-".to_owned(), budget::typed),
-        ]);
-    }
-    session.output.text(table.text())
+        ]
+    };
+    let table = Table::new(["member", "name", "role", "budget"]).rows(members.iter().map(row));
+    books.output.text(table.text())
 }

@@ -3,11 +3,9 @@
 use gateway::usage::UsageOrder;
 use ledger::AccountKind;
 
-use super::file::Location;
 use super::moment::now;
-use super::operator_store::OperatorStore;
+use super::operator_store::Context;
 use crate::diagnostic::Diagnostic;
-use crate::session::Session;
 use crate::usage_table::{UsageOptions, print};
 
 /// Show what members used: requests, tokens and credits
@@ -30,8 +28,8 @@ pub(crate) struct Args {
     options: UsageOptions,
 }
 
-pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let usage = OperatorStore::with(location, session, async |books| {
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+    let usage = context.with(async |books| {
         let member = match &args.member {
             Some(word) => Some(books.member(word).await?.id),
             None => None,
@@ -40,13 +38,9 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             Some(word) => Some(books.account(word, AccountKind::Team).await?.id),
             None => None,
         };
-        let UsageOptions { from, to, by, limit, .. } = &args.options;
-        let (from, to, by, limit) = (from.clone(), to.clone(), by.clone(), *limit);
+        let UsageOptions { from, to, by, limit, .. } = args.options.clone();
         let order = UsageOrder { member, team, from, to, by, limit };
-        Ok(order.answer(&books.store, now(session)).await?)
+        Ok(order.answer(&books.store, now(&context)).await?)
     })?;
-    if session.output.is_json() {
-        return session.output.json(&usage);
-    }
-    print(&usage, &args.options, &session.output)
+    print(&usage, &args.options, &context.output)
 }

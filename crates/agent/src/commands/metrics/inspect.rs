@@ -1,13 +1,11 @@
 //! Judges many documents at once: what `validate` and `lint` share.
 //!
-//! Every core takes the next source from one list; the reports come out in the order of the list.
-//! A core that is far ahead waits for its turn, so that only a bounded number of reports is held.
+//! Every core takes the next source; the reports come out in the order of the sources. Channels bound
+//! how many sources and reports are ahead of what is printed.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use serde::Serialize;
 use task_loop::untrusted::printable;
@@ -20,14 +18,14 @@ use crate::documents::{DEFAULT_MAX_BYTES, Document, DocumentSplit, Source, sourc
 use crate::output::{ERROR, WARNING};
 use crate::session::Session;
 
-/// Reports of one source that are held until its turn comes.
+/// Reports that are sent together.
 const MAX_HELD: usize = 256;
 
-/// Sources that may be judged ahead of the one whose turn it is.
+/// Sources that may be judged ahead of the one that is printed.
 const MAX_AHEAD: usize = 256;
 
-/// Batches that wait to be printed.
-const MAX_PARCELS: usize = 16;
+/// Batches of a source that wait to be printed.
+const MAX_PARCELS: usize = 1;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Inspection {
@@ -81,141 +79,71 @@ struct Summary {
 
 type LoadedSource = Result<Source, (PathBuf, io::Error)>;
 
-/// Reports of one source that wait to be printed.
-struct ReportBatch {
-    at: usize,
-    reports: Vec<Report>,
-    last: bool,
-}
+type Batches = mpsc::SyncSender<Vec<Report>>;
 
 pub(super) fn inspect(
     inspection: &Inspection,
     question: Question,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let queue = Queue::new(sources(&inspection.paths));
+    let sources = sources(&inspection.paths);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let progress = session.output.progress(queue.sources.len() as u64, "files");
+    let progress = session.output.progress(sources.len() as u64, "files");
     let mut summary =
         Summary { warnings: (question != Question::Validate).then_some(0), ..Summary::default() };
-    let told = std::thread::scope(|scope| {
-        let (send, receive) = mpsc::sync_channel(MAX_PARCELS);
-        for _ in 0..threads.min(queue.sources.len()) {
-            let send = send.clone();
-            scope.spawn(|| work(&queue, send, inspection, question));
+    let told: Result<(), Diagnostic> = std::thread::scope(|scope| {
+        let (give, work) = mpsc::sync_channel(MAX_AHEAD);
+        let (order, turns) = mpsc::sync_channel(MAX_AHEAD);
+        let work = Arc::new(Mutex::new(work));
+        for _ in 0..threads.min(sources.len()) {
+            let work = work.clone();
+            scope.spawn(move || judge_sources(&work, inspection, question));
         }
-        drop(send);
-        let tell = |report: &Report| {
-            summary.add(report);
-            progress.suspend(|| tell(report, session))
-        };
-        let told = in_order(receive, &queue, tell, || progress.inc(1));
-        // Threads that still wait for a turn can stop.
-        queue.stop();
-        told
+        // The threads alone receive: without them, nothing more is sent.
+        drop(work);
+        let sources = &sources;
+        scope.spawn(move || {
+            for source in sources {
+                let (send, receive) = mpsc::sync_channel(MAX_PARCELS);
+                if order.send(receive).is_err() || give.send((source, send)).is_err() {
+                    return;
+                }
+            }
+        });
+        // If printing fails, the channels are dropped, and all threads end.
+        for reports in turns {
+            for report in reports.into_iter().flatten() {
+                summary.add(&report);
+                progress.suspend(|| tell(&report, session))?;
+            }
+            progress.inc(1);
+        }
+        Ok(())
     });
     progress.finish_and_clear();
     told?;
     conclude(&summary, question, session)
 }
 
-/// Hands the reports on in the order of the sources.
-fn in_order(
-    receive: mpsc::Receiver<ReportBatch>,
-    queue: &Queue,
-    mut tell: impl FnMut(&Report) -> Result<(), Diagnostic>,
-    mut source_done: impl FnMut(),
-) -> Result<(), Diagnostic> {
-    let mut waiting: BTreeMap<usize, ReportBatch> = BTreeMap::new();
-    let mut due = 0;
-    for parcel in receive {
-        let mut next = if parcel.at == due {
-            Some(parcel)
-        } else {
-            waiting.insert(parcel.at, parcel);
-            None
-        };
-        while let Some(parcel) = next.take() {
-            parcel.reports.iter().try_for_each(&mut tell)?;
-            if parcel.last {
-                source_done();
-                due += 1;
-                queue.turn_to(due);
-                next = waiting.remove(&due);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The sources that are left to validate, and which one is printed next.
-struct Queue {
-    sources: Vec<LoadedSource>,
-    next: AtomicUsize,
-    turn: Mutex<PrintTurn>,
-    changed: Condvar,
-}
-
-struct PrintTurn {
-    due: usize,
-    stopped: bool,
-}
-
-impl Queue {
-    fn new(sources: Vec<LoadedSource>) -> Self {
-        let turn = Mutex::new(PrintTurn { due: 0, stopped: false });
-        Queue { sources, next: AtomicUsize::new(0), turn, changed: Condvar::new() }
-    }
-
-    /// The next source, once it is not too far ahead of the one whose turn it is.
-    fn take(&self) -> Option<(usize, &LoadedSource)> {
-        let at = self.next.fetch_add(1, Ordering::Relaxed);
-        let source = self.sources.get(at)?;
-        self.wait(|turn| at < turn.due + MAX_AHEAD).then_some((at, source))
-    }
-
-    /// Waits until a condition of the turn holds; false if all was stopped meanwhile.
-    fn wait(&self, holds: impl Fn(&PrintTurn) -> bool) -> bool {
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let turn = self
-            .changed
-            .wait_while(turn, |turn| !turn.stopped && !holds(turn))
-            .unwrap_or_else(PoisonError::into_inner);
-        !turn.stopped
-    }
-
-    fn turn_to(&self, due: usize) {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner).due = due;
-        self.changed.notify_all();
-    }
-
-    fn stop(&self) {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
-        self.changed.notify_all();
-    }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "the channel ends when its last sender does")]
-fn work(
-    queue: &Queue,
-    send: mpsc::SyncSender<ReportBatch>,
+/// Judges sources until there are none left, or nobody listens to the reports.
+fn judge_sources(
+    work: &Mutex<mpsc::Receiver<(&LoadedSource, Batches)>>,
     inspection: &Inspection,
     question: Question,
 ) {
     let mut buffer = Vec::new();
-    while let Some((at, source)) = queue.take() {
+    let next = || work.lock().unwrap_or_else(PoisonError::into_inner).recv();
+    while let Ok((source, send)) = next() {
         let mut held = Vec::new();
-        let mut listened_to = true;
+        let mut is_heard = true;
         judge_source(source, inspection, question, &mut buffer, |report| {
             held.push(report);
             if held.len() >= MAX_HELD {
-                let reports = std::mem::take(&mut held);
-                listened_to = listened_to
-                    && queue.wait(|turn| turn.due == at)
-                    && send.send(ReportBatch { at, reports, last: false }).is_ok();
+                is_heard = is_heard && send.send(std::mem::take(&mut held)).is_ok();
+                held.clear();
             }
         });
-        if !listened_to || send.send(ReportBatch { at, reports: held, last: true }).is_err() {
+        if !is_heard || send.send(held).is_err() {
             return;
         }
     }

@@ -13,13 +13,8 @@ use crate::metrics_recorder::{detect_resource, store_trouble};
 use crate::output::{ERROR, GOOD, WARNING};
 use crate::session::Session;
 
-enum StoreState {
-    Nothing,
-    Good(Box<Summary>),
-    /// It can be read but not written, and why.
-    Unwritable(Box<Summary>, store::Error),
-    Broken(store::Error),
-}
+/// What is stored, if it can be read, and what is wrong with the store.
+type Found = (Option<Summary>, Option<store::Error>);
 
 pub(crate) fn run(session: &Session) -> Result<(), Diagnostic> {
     let (config, decision) = decision(session)?;
@@ -48,52 +43,40 @@ pub(crate) fn health(session: &Session) -> Result<(String, Option<Diagnostic>), 
     let folder = folder(session)?;
     let word = if decision.mode == Mode::Local { "on" } else { "off" };
     let line = format!("recording is {word}: {}", decision.rule);
-    let trouble = match look(&folder, decision, session) {
-        StoreState::Nothing | StoreState::Good(_) => None,
-        StoreState::Unwritable(_, error) | StoreState::Broken(error) => {
-            Some(store_trouble(&folder, &error))
-        }
-    };
-    Ok((line, trouble))
+    let (_, error) = look(&folder, decision, session);
+    Ok((line, error.map(|error| store_trouble(&folder, &error))))
 }
 
-fn look(folder: &StoreFolder, decision: Decision, session: &Session) -> StoreState {
-    let mut store = match Store::existing(folder, Uuid::new_v4) {
-        Ok(Some(store)) => store,
-        Ok(None) => return StoreState::Nothing,
-        Err(error) => return StoreState::Broken(error),
+fn look(folder: &StoreFolder, decision: Decision, session: &Session) -> Found {
+    let read = || {
+        let Some(store) = Store::existing(folder, Uuid::new_v4)? else { return Ok(None) };
+        let summary = store.summary()?;
+        Ok(Some((store, summary)))
     };
-    let summary = match store.summary() {
-        Ok(summary) => Box::new(summary),
-        Err(error) => return StoreState::Broken(error),
-    };
-    // While recording is off, looking changes nothing.
-    if decision.mode == Mode::Off {
-        return StoreState::Good(summary);
-    }
-    match store.probe(session.clock.now()) {
-        Ok(()) => StoreState::Good(summary),
-        Err(error) => StoreState::Unwritable(summary, error),
+    match read() {
+        Ok(None) => (None, None),
+        // While recording is off, looking changes nothing.
+        Ok(Some((_, summary))) if decision.mode == Mode::Off => (Some(summary), None),
+        Ok(Some((mut store, summary))) => (Some(summary), store.probe(session.clock.now()).err()),
+        Err(error) => (None, Some(error)),
     }
 }
 
 fn as_json(
-    found: &StoreState,
+    (summary, error): &Found,
     folder: &StoreFolder,
     config: &MetricsConfig,
     decision: Decision,
 ) -> Value {
-    let trouble = |error: &store::Error| {
+    let trouble = error.as_ref().map(|error| {
         let diagnostic = store_trouble(folder, error);
         json!({ "kind": kind_text(error.kind()), "causes": diagnostic.causes })
-    };
-    let (state, summary, trouble) = match found {
-        StoreState::Nothing => ("none", None, None),
-        StoreState::Good(summary) => ("good", Some(summary), None),
-        StoreState::Unwritable(summary, error) => {
-            ("unwritable", Some(summary), Some(trouble(error)))
-        }
-        StoreState::Broken(error) => ("broken", None, Some(trouble(error))),
+    });
+    let state = match (summary, error) {
+        (None, None) => "none",
+        (Some(_), None) => "good",
+        (Some(_), Some(_)) => "unwritable",
+        (None, Some(_)) => "broken",
     };
     json!({
         "mode": decision.mode.text(),
@@ -103,7 +86,7 @@ fn as_json(
         "store": state,
         "trouble": trouble,
         "stores_set_aside": folder.stores_set_aside(),
-        "holds": summary.map(|summary| holds(summary)),
+        "holds": summary.as_ref().map(holds),
     })
 }
 
@@ -139,7 +122,7 @@ const fn kind_text(kind: ErrorKind) -> &'static str {
 }
 
 fn as_text(
-    found: &StoreState,
+    (summary, error): &Found,
     folder: &StoreFolder,
     config: &MetricsConfig,
     decision: Decision,
@@ -150,21 +133,20 @@ fn as_text(
     }];
     lines.push("Nothing leaves this machine: metrics are never uploaded.".to_owned());
     let root = folder.root().display();
-    match found {
-        StoreState::Nothing => lines.push(format!("Nothing is stored in {root}.")),
-        StoreState::Good(summary) => lines.extend(summary_lines(summary, folder, config)),
-        StoreState::Unwritable(summary, error) => {
-            lines.extend(summary_lines(summary, folder, config));
-            lines
-                .push(format!("{ERROR}Cannot write the store:{ERROR:#} {}", causes(folder, error)));
+    lines.extend(summary.iter().flat_map(|summary| summary_lines(summary, folder, config)));
+    match (summary, error) {
+        (None, None) => lines.push(format!("Nothing is stored in {root}.")),
+        (Some(_), None) => {}
+        (Some(_), Some(error)) => {
+            let causes = store_trouble(folder, error).causes.join(": ");
+            lines.push(format!("{ERROR}Cannot write the store:{ERROR:#} {causes}"));
             lines.push("Counts are kept in memory meanwhile.".to_owned());
         }
-        StoreState::Broken(error) => {
-            lines.push(format!(
-                "{ERROR}Cannot read the store in {root}:{ERROR:#} {}",
-                causes(folder, error)
-            ));
-            lines.extend(store_trouble(folder, error).hints);
+        (None, Some(error)) => {
+            let trouble = store_trouble(folder, error);
+            let causes = trouble.causes.join(": ");
+            lines.push(format!("{ERROR}Cannot read the store in {root}:{ERROR:#} {causes}"));
+            lines.extend(trouble.hints);
         }
     }
     for path in folder.stores_set_aside() {
@@ -172,10 +154,6 @@ fn as_text(
             .push(format!("{WARNING}A damaged store was set aside:{WARNING:#} {}", path.display()));
     }
     lines.join("\n") + "\n"
-}
-
-fn causes(folder: &StoreFolder, error: &store::Error) -> String {
-    store_trouble(folder, error).causes.join(": ")
 }
 
 fn summary_lines(summary: &Summary, folder: &StoreFolder, config: &MetricsConfig) -> Vec<String> {

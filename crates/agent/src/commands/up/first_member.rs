@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use gateway::config::{Config, DEFAULT_LISTEN};
-use gateway::operator::{KeyOrder, Operator};
+use gateway::operator::Operator;
 use gateway::{KeyHasher, open_store};
-use gateway_store::{Member, Scope, Store};
+use gateway_store::{KeyChange, Member, Store};
 use ledger::{Limits, Micros, PostingKind, Transfer};
 use wire::key::ApiKey;
 
-use super::super::gateway::{actor, now, secret};
+use super::super::gateway::{actor, key_hasher, now};
 use crate::config::lock;
 use crate::config::secrets::{SecretsFile, scope};
 use crate::diagnostic::Diagnostic;
@@ -48,7 +48,7 @@ async fn of_store(
     session: &Session,
 ) -> Result<LocalMember, Diagnostic> {
     let home = session.home()?;
-    let hasher = secret::hasher(config, store).await?;
+    let hasher = key_hasher(config, store).await?;
     let by = actor(session);
     let operator = Operator { store, by: &by };
     let member = member(operator).await?;
@@ -112,15 +112,9 @@ async fn new_key(
     session: &Session,
 ) -> Result<(String, String), Diagnostic> {
     let path = session.home()?.env_file();
-    let order = KeyOrder {
-        member: member.id,
-        name: "agent up".to_owned(),
-        scopes: Scope::ALL.to_vec(),
-        models: None,
-        expires_at: None,
-        limits: Limits::default(),
-    };
-    let key = operator.create_key(hasher, order).await?.key;
+    let wanted = KeyChange { name: Some("agent up".to_owned()), ..KeyChange::default() };
+    let limits = Limits::default();
+    let key = operator.create_key(hasher, member.id, wanted, limits).await?.key;
     let id = key.public_id().to_owned();
     let stored = SecretsFile::store(&path, KEY_VARIABLE, key.as_str());
     if stored.is_err() {

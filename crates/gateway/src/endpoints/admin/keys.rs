@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use axum::extract::{RawQuery, Request};
 use gateway_store::{KeyChange, KeyRecord, LimitsChange, Scope};
-use ledger::{AccountKind, Limits, Micros, Time};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
-use wire::admin::{IssuedKey, KeyPatch, KeyRecordView, NewKeyBody, Page, Rotation, ScopeWord};
+use ledger::{AccountKind, Micros, Time};
+use wire::admin::{IssuedKey, KeyBody, KeyRecordView, Rotation, ScopeWord};
 
 use super::members;
 use super::{Admin, PageQuery, created, missing, parse, secret, strict};
@@ -17,7 +15,7 @@ use crate::endpoints::body;
 use crate::endpoints::json::json;
 use crate::endpoints::path::Id;
 use crate::failure::{ApiError, ApiResult};
-use crate::operator::{Issued, KeyOrder};
+use crate::operator::Issued;
 
 const DEFAULT_NAME: &str = "key";
 
@@ -32,51 +30,36 @@ pub(super) async fn list(admin: Admin, Id(id): Id, RawQuery(query): RawQuery) ->
             1 + place.ok_or_else(|| missing("key"))?
         }
     };
-    let page = page_query.page(keys.into_iter().skip(start).collect());
-    let mut data = Vec::with_capacity(page.data.len());
-    for record in &page.data {
-        data.push(view(&admin, record).await?);
-    }
-    Ok(json(&Page { object: page.object, data, has_more: page.has_more }))
+    let keys = keys.into_iter().skip(start).collect();
+    page_query.list(keys, |record| view(&admin, record)).await
 }
 
 pub(super) async fn create(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
-    let asked: NewKeyBody = strict(&admin, request).await?;
+    let asked: KeyBody = strict(&admin, request).await?;
     let member = members::find(&admin, &id, AccountKind::Member).await?;
+    let mut wanted = change_of(asked)?;
+    wanted.name.get_or_insert_with(|| DEFAULT_NAME.to_owned());
     let defaults = admin.config.limits.new_keys.limits();
-    let order = KeyOrder {
-        member: member.id,
-        name: asked.name.unwrap_or_else(|| DEFAULT_NAME.to_owned()),
-        scopes: asked.scopes.map_or_else(|| Scope::ALL.to_vec(), |scopes| known(&scopes)),
-        models: asked.models,
-        expires_at: asked.expires_at.as_deref().map(parse_time).transpose()?,
-        limits: Limits {
-            spend: asked.spend_limit_micros.map_or(defaults.spend, |it| it.map(Micros::new)),
-            requests_per_minute: asked.requests_per_minute.unwrap_or(defaults.requests_per_minute),
-            concurrency: asked.concurrency.unwrap_or(defaults.concurrency),
-            budget: asked.budget.map_or(defaults.budget, |it| it.map(budget::parse)),
-        },
-    };
-    let hasher = &admin.identities.hasher;
-    issued(&admin, admin.operator().create_key(hasher, order).await?).await
+    let (operator, hasher) = (admin.operator(), &admin.identities.hasher);
+    issued(&admin, operator.create_key(hasher, member.id, wanted, defaults).await?).await
 }
 
 pub(super) async fn show(admin: Admin, Id(id): Id) -> ApiResult {
     let record = find(&admin, &id).await?;
-    Ok(json(&view(&admin, &record).await?))
+    Ok(json(&view(&admin, record).await?))
 }
 
 pub(super) async fn change(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
-    let patch: KeyPatch = strict(&admin, request).await?;
+    let patch: KeyBody = strict(&admin, request).await?;
     let record = find(&admin, &id).await?;
     let change = change_of(patch)?;
     if change == KeyChange::default() {
-        return Ok(json(&view(&admin, &record).await?));
+        return Ok(json(&view(&admin, record).await?));
     }
     let record = admin.operator().change_key(&id, change).await?;
     // Keys of the same lineage share the limits.
     admin.identities.forget_all();
-    Ok(json(&view(&admin, &record).await?))
+    Ok(json(&view(&admin, record).await?))
 }
 
 pub(super) async fn rotate(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
@@ -95,7 +78,7 @@ pub(super) async fn revoke(admin: Admin, Id(id): Id) -> ApiResult {
     find(&admin, &id).await?;
     let record = admin.operator().revoke_key(&id).await?;
     admin.identities.forget(&id);
-    Ok(json(&view(&admin, &record).await?))
+    Ok(json(&view(&admin, record).await?))
 }
 
 async fn find(admin: &Admin, id: &str) -> ApiResult<KeyRecord> {
@@ -106,27 +89,23 @@ async fn find(admin: &Admin, id: &str) -> ApiResult<KeyRecord> {
 }
 
 async fn issued(admin: &Admin, new: Issued) -> ApiResult {
-    let record = view(admin, &new.record).await?;
+    let record = view(admin, new.record).await?;
     Ok(secret(created(&IssuedKey { record, key: new.key.as_str().to_owned() })))
 }
 
-fn change_of(patch: KeyPatch) -> ApiResult<KeyChange> {
+fn change_of(patch: KeyBody) -> ApiResult<KeyChange> {
     let limits = LimitsChange {
         spend: patch.spend_limit_micros.map(|limit| limit.map(Micros::new)),
         requests_per_minute: patch.requests_per_minute,
         concurrency: patch.concurrency,
         budget: patch.budget.map(|budget| budget.map(budget::parse)),
     };
-    let expires_at = match patch.expires_at {
-        None => None,
-        Some(None) => Some(None),
-        Some(Some(text)) => Some(Some(parse_time(&text)?)),
-    };
+    let expires_at = patch.expires_at.map(|end| end.as_deref().map(parse_time).transpose());
     Ok(KeyChange {
         name: patch.name,
         scopes: patch.scopes.as_deref().map(known),
         models: patch.models,
-        expires_at,
+        expires_at: expires_at.transpose()?,
         limits,
     })
 }
@@ -136,25 +115,22 @@ fn known(words: &[ScopeWord]) -> Vec<Scope> {
 }
 
 fn parse_time(text: &str) -> ApiResult<Time> {
-    let wrong = || {
+    clock::parse_rfc3339(text).ok_or_else(|| {
         let message = "`expires_at` must be an RFC 3339 timestamp, such as 2030-01-31T12:00:00Z";
         ApiError::invalid("expires_at", message)
-    };
-    let at = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| wrong())?;
-    let micros = i64::try_from(at.unix_timestamp_nanos() / 1000).map_err(|_| wrong())?;
-    Ok(Time::from_micros(micros))
+    })
 }
 
-async fn view(admin: &Admin, record: &KeyRecord) -> ApiResult<KeyRecordView> {
-    let key = &record.key;
+async fn view(admin: &Admin, record: KeyRecord) -> ApiResult<KeyRecordView> {
+    let key = record.key;
     let lineage = admin.store().lineage(key.lineage).await?.ok_or_else(|| missing("key"))?;
     Ok(KeyRecordView {
         object: "key".to_owned(),
-        id: key.id.clone(),
+        id: key.id,
         member: key.member.to_string(),
-        name: key.name.clone(),
+        name: key.name,
         scopes: key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
-        models: key.models.clone(),
+        models: key.models,
         created_at: clock::rfc3339(key.created_at),
         expires_at: key.expires_at.map(clock::rfc3339),
         revoked_at: key.revoked_at.map(clock::rfc3339),

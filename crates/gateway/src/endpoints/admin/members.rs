@@ -1,11 +1,12 @@
-//! Members and their accounts.
+//! Members and teams, and their accounts.
 
 use axum::extract::{RawQuery, Request};
 use gateway_store::{Member, MemberChange, Role, StatementLine};
 use http::HeaderValue;
 use ledger::{AccountKind, MemberId, Micros, Posting, PostingKind, Transfer, TransferResult};
 use wire::admin::{
-    Adjustment, MemberPatch, MemberView, NewMember, PostingView, StatementView, TeamPatch, TopUp,
+    Adjustment, MemberPatch, MemberView, NewMember, NewTeam, PostingView, StatementView, TeamPatch,
+    TeamView, TopUp,
 };
 
 use super::{Admin, PageQuery, created, missing, strict};
@@ -14,38 +15,55 @@ use crate::clock;
 use crate::endpoints::json::json;
 use crate::endpoints::path::Id;
 use crate::failure::{ApiError, ApiResult};
-use crate::operator::Operator;
 
 pub(super) async fn list(admin: Admin, RawQuery(query): RawQuery) -> ApiResult {
-    let page_query = PageQuery::read(query.as_deref(), "after")?;
-    let members = admin.store().members(after(&page_query)?, page_query.one_more()).await?;
-    page(&admin, &page_query, members).await
+    let (page_query, after) = after(query.as_deref())?;
+    let members = admin.store().members(after, page_query.one_more()).await?;
+    page_query.list(members, |member| view(&admin, member)).await
 }
 
-pub(super) fn after(page_query: &PageQuery) -> ApiResult<MemberId> {
-    let Some(cursor) = &page_query.cursor else { return Ok(MemberId(0)) };
-    MemberId::parse(cursor)
-        .ok_or_else(|| ApiError::invalid("after", "`after` must be a member id, `mem_<number>`"))
+pub(super) async fn list_teams(admin: Admin, RawQuery(query): RawQuery) -> ApiResult {
+    let (page_query, after) = after(query.as_deref())?;
+    let teams = admin.store().teams(after, page_query.one_more()).await?;
+    page_query.list(teams, |team| team_view(&admin, team)).await
 }
 
-pub(super) async fn page(admin: &Admin, page_query: &PageQuery, members: Vec<Member>) -> ApiResult {
-    let page = page_query.page(members);
-    let mut data = Vec::with_capacity(page.data.len());
-    for member in &page.data {
-        data.push(view(admin, member).await?);
-    }
-    Ok(json(&wire::admin::Page { object: page.object, data, has_more: page.has_more }))
+pub(super) async fn of_team(admin: Admin, Id(id): Id, RawQuery(query): RawQuery) -> ApiResult {
+    let (page_query, after) = after(query.as_deref())?;
+    let team = find(&admin, &id, AccountKind::Team).await?;
+    let members = admin.store().team_members(team.id, after, page_query.one_more()).await?;
+    page_query.list(members, |member| view(&admin, member)).await
+}
+
+/// The query of a list of members or teams, and the id after which it begins.
+fn after(query: Option<&str>) -> ApiResult<(PageQuery, MemberId)> {
+    let page = PageQuery::read(query, "after")?;
+    let wrong = || ApiError::invalid("after", "`after` must be a member id, `mem_<number>`");
+    let after = page.cursor.as_deref().map(|cursor| MemberId::parse(cursor).ok_or_else(wrong));
+    let after = after.transpose()?.unwrap_or(MemberId(0));
+    Ok((page, after))
 }
 
 pub(super) async fn create(admin: Admin, request: Request) -> ApiResult {
     let new: NewMember = strict(&admin, request).await?;
     let member = admin.operator().create_member(&new.name).await?;
-    Ok(created(&view(&admin, &member).await?))
+    Ok(created(&view(&admin, member).await?))
+}
+
+pub(super) async fn create_team(admin: Admin, request: Request) -> ApiResult {
+    let new: NewTeam = strict(&admin, request).await?;
+    let team = admin.operator().create_team(&new.name).await?;
+    Ok(created(&team_view(&admin, team).await?))
 }
 
 pub(super) async fn show(admin: Admin, Id(id): Id) -> ApiResult {
     let member = find(&admin, &id, AccountKind::Member).await?;
-    Ok(json(&view(&admin, &member).await?))
+    Ok(json(&view(&admin, member).await?))
+}
+
+pub(super) async fn show_team(admin: Admin, Id(id): Id) -> ApiResult {
+    let team = find(&admin, &id, AccountKind::Team).await?;
+    Ok(json(&team_view(&admin, team).await?))
 }
 
 pub(super) async fn change(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
@@ -66,14 +84,23 @@ pub(super) async fn change(admin: Admin, Id(id): Id, request: Request) -> ApiRes
     {
         member = apply(&admin, member.id, MemberChange::Role(role)).await?;
     }
-    Ok(json(&view(&admin, &member).await?))
+    Ok(json(&view(&admin, member).await?))
 }
 
-pub(super) async fn change_account(
-    admin: &Admin,
-    mut member: Member,
-    patch: TeamPatch,
-) -> ApiResult<Member> {
+pub(super) async fn change_team(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
+    let patch: TeamPatch = strict(&admin, request).await?;
+    let team = find(&admin, &id, AccountKind::Team).await?;
+    let team = change_account(&admin, team, patch).await?;
+    Ok(json(&team_view(&admin, team).await?))
+}
+
+pub(super) async fn remove_team(admin: Admin, Id(id): Id) -> ApiResult {
+    let team = find(&admin, &id, AccountKind::Team).await?;
+    let removed = apply(&admin, team.id, MemberChange::Remove).await?;
+    Ok(json(&team_view(&admin, removed).await?))
+}
+
+async fn change_account(admin: &Admin, mut member: Member, patch: TeamPatch) -> ApiResult<Member> {
     // The name first: if it is taken, nothing is changed.
     if let Some(name) = patch.name.filter(|name| *name != member.name) {
         member = apply(admin, member.id, MemberChange::Rename(name)).await?;
@@ -89,7 +116,7 @@ pub(super) async fn change_account(
     Ok(member)
 }
 
-pub(super) async fn apply(admin: &Admin, id: MemberId, change: MemberChange) -> ApiResult<Member> {
+async fn apply(admin: &Admin, id: MemberId, change: MemberChange) -> ApiResult<Member> {
     let member = admin.operator().change_member(id, &change).await?;
     // Any of its keys may be cached.
     admin.identities.forget_all();
@@ -98,21 +125,21 @@ pub(super) async fn apply(admin: &Admin, id: MemberId, change: MemberChange) -> 
 
 pub(super) async fn top_up(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
     let TopUp { amount_micros, reason, reference } = strict(&admin, request).await?;
-    let (kind, amount) = (PostingKind::TopUp, Micros::new(amount_micros));
-    let transfer = Transfer { member: member(&id)?, kind, amount, reason, reference };
-    post(admin.operator(), transfer).await
+    let kind = PostingKind::TopUp;
+    post(&admin, &id, Adjustment { amount_micros, reason, reference }, kind).await
 }
 
 pub(super) async fn adjust(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
-    let Adjustment { amount_micros, reason, reference } = strict(&admin, request).await?;
-    let (kind, amount) = (PostingKind::Adjustment, Micros::new(amount_micros));
-    let transfer = Transfer { member: member(&id)?, kind, amount, reason, reference };
-    post(admin.operator(), transfer).await
+    let asked = strict(&admin, request).await?;
+    post(&admin, &id, asked, PostingKind::Adjustment).await
 }
 
 /// Transfers money, once for a reference: a repeated request gets the same answer.
-async fn post(operator: Operator<'_>, transfer: Transfer) -> ApiResult {
-    match operator.transfer(transfer).await? {
+async fn post(admin: &Admin, id: &str, asked: Adjustment, kind: PostingKind) -> ApiResult {
+    let Adjustment { amount_micros, reason, reference } = asked;
+    let (member, amount) = (member(id)?, Micros::new(amount_micros));
+    let transfer = Transfer { member, kind, amount, reason, reference };
+    match admin.operator().transfer(transfer).await? {
         TransferResult::Posted(posting) => Ok(created(&posting_view(&posting))),
         TransferResult::AlreadyPosted(posting) => {
             let mut response = json(&posting_view(&posting));
@@ -142,16 +169,31 @@ fn member(id: &str) -> ApiResult<MemberId> {
     MemberId::parse(id).ok_or_else(|| missing("member"))
 }
 
-async fn view(admin: &Admin, member: &Member) -> ApiResult<MemberView> {
+async fn view(admin: &Admin, member: Member) -> ApiResult<MemberView> {
     let account = admin.store().account(member.id).await?.ok_or_else(|| missing("member"))?;
     Ok(MemberView {
         object: "member".to_owned(),
         id: member.id.to_string(),
-        name: member.name.clone(),
+        name: member.name,
         blocked: member.blocked,
         role: member.role.as_str().to_owned(),
         team: member.team.map(|team| team.to_string()),
         created_at: clock::rfc3339(member.created_at),
+        balance_micros: account.balance.get(),
+        held_micros: account.held.get(),
+        available_micros: account.available().get(),
+        budget: account.budget_status(&admin.billing.windows()).as_ref().map(budget::view),
+    })
+}
+
+async fn team_view(admin: &Admin, team: Member) -> ApiResult<TeamView> {
+    let account = admin.store().account(team.id).await?.ok_or_else(|| missing("team"))?;
+    Ok(TeamView {
+        object: "team".to_owned(),
+        id: team.id.to_string(),
+        name: team.name,
+        blocked: team.blocked,
+        created_at: clock::rfc3339(team.created_at),
         balance_micros: account.balance.get(),
         held_micros: account.held.get(),
         available_micros: account.available().get(),

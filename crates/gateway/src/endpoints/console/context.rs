@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRef, FromRequestParts, Request};
 use gateway_store::{Actor, NewSession, Role, Scope, Store, WebSession};
@@ -10,14 +11,14 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use ledger::MemberId;
-use pages::{Account, CSRF_HEADER, Frame, NavItem, Token};
+use pages::{Account, CSRF_HEADER, Fields, Frame, NavItem, Notice, Token};
 
 use super::super::state::AppState;
 use super::super::{body, check_host};
 use super::cookie::Cookie;
-use super::fields::Fields;
 use super::page::{
-    self, MEMBER_NAV, OPERATOR_NAV, OPERATOR_PAGES, OWN_PAGES, PageError, PageResult, Refusal, TEAM,
+    self, DONE, MEMBER_NAV, OPERATOR_NAV, OPERATOR_PAGES, OWN_PAGES, PageError, PageResult, Pager,
+    Refusal, TEAM,
 };
 use crate::billing::Billing;
 use crate::clock;
@@ -34,10 +35,11 @@ const MAX_FORM_BYTES: u64 = 64 * 1024;
 const MAX_CLIENT_CHARS: usize = 200;
 /// The place of the team in the navigation of its manager, after the keys.
 const TEAM_PLACE: usize = 4;
-/// How long a session lasts unused, and at most, in seconds: of members and of operators.
-const MEMBER_SECONDS: (u64, u64) = (12 * 3600, 7 * 86_400);
-const OPERATOR_SECONDS: (u64, u64) = (3600, 12 * 3600);
+/// How long a session lasts unused, and at most: of members and of operators.
+const OF_MEMBERS: (Duration, Duration) = (Duration::from_hours(12), Duration::from_hours(7 * 24));
+const OF_OPERATORS: (Duration, Duration) = (Duration::from_hours(1), Duration::from_hours(12));
 
+/// A request of a signed-in person.
 pub(super) struct PageContext {
     pub(super) config: Arc<Config>,
     pub(super) billing: Arc<Billing>,
@@ -45,75 +47,139 @@ pub(super) struct PageContext {
     pub(super) info: RequestInfo,
     pub(super) session: WebSession,
     pub(super) query: Fields,
+    pub(super) team: Option<MemberId>,
+    /// The actor in the audit log.
+    pub(super) by: Actor,
     token: Token,
     name: String,
     role: Role,
-    pub(super) team: Option<MemberId>,
 }
 
-pub(super) enum SignedIn {
-    Member(Box<MemberContext>),
-    Operator(Box<OperatorContext>),
+/// A request of a person who may see a page, with what the page needs to know about the person.
+pub(super) struct Authorized<P> {
+    pub(super) context: PageContext,
+    pub(super) who: P,
 }
 
-pub(super) struct MemberContext {
-    context: PageContext,
+/// Who may see some of the pages.
+pub(super) trait Access: Sized {
+    /// Without a caller, somebody signed in with the admin token.
+    fn check(context: &PageContext, caller: Option<Caller>) -> PageResult<Self>;
+}
+
+pub(super) struct MemberAccess {
     pub(super) caller: Caller,
 }
 
-pub(super) struct ManagerContext {
-    context: MemberContext,
-    pub(super) managed: MemberId,
-    pub(super) by: Actor,
+pub(super) struct ManagerAccess {
+    pub(super) member: MemberId,
+    pub(super) team: MemberId,
 }
 
-/// A request of an operator: a person with the admin token, or a member with this role.
-pub(super) struct OperatorContext {
-    context: PageContext,
-    pub(super) by: Actor,
-}
+pub(super) struct OperatorAccess;
 
-pub(super) struct SessionStarter<'a> {
-    pub(super) config: &'a Config,
-    pub(super) billing: &'a Billing,
-    pub(super) info: &'a RequestInfo,
-    pub(super) headers: &'a HeaderMap,
-}
+pub(super) type MemberContext = Authorized<MemberAccess>;
+pub(super) type ManagerContext = Authorized<ManagerAccess>;
+/// A person with the admin token, or a member with this role.
+pub(super) type OperatorContext = Authorized<OperatorAccess>;
 
-impl SessionStarter<'_> {
-    /// Starts a session with a new token, so that one that the browser had before is never taken over;
-    /// returns its cookie. Without a caller it is an operator's.
-    pub(super) async fn start(&self, caller: Option<&Caller>) -> PageResult<HeaderValue> {
-        let token = Token::draw().ok_or_else(PageError::internal)?;
-        let (idle, most) = seconds(caller);
-        let client = self.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
-        let session = NewSession {
-            hash: token.hash(),
-            member: caller.map(|caller| caller.key.member),
-            key: caller.map(|caller| caller.key.id.clone()),
-            client: client.unwrap_or_default().chars().take(MAX_CLIENT_CHARS).collect(),
-            address: self.info.peer.ip().to_string(),
-            idle_micros: micros(idle),
-            max_micros: micros(most),
-        };
-        self.billing.store.create_session(&session).await?;
-        let cookie = Cookie::Session.set(self.config, Some(&token), most);
-        cookie.ok_or_else(PageError::internal)
+impl Access for MemberAccess {
+    fn check(_: &PageContext, caller: Option<Caller>) -> PageResult<Self> {
+        let message = "This page belongs to members. You are signed in as the operator.";
+        caller.map(|caller| Self { caller }).ok_or_else(|| PageError::forbidden(message))
     }
 }
 
+impl Access for ManagerAccess {
+    fn check(context: &PageContext, caller: Option<Caller>) -> PageResult<Self> {
+        let member = MemberAccess::check(context, caller)?.caller.key.member;
+        match context.team {
+            Some(team) if context.role == Role::Manager => Ok(Self { member, team }),
+            _ => Err(PageError::forbidden("This page is for the manager of a team.")),
+        }
+    }
+}
+
+impl Access for OperatorAccess {
+    fn check(context: &PageContext, caller: Option<Caller>) -> PageResult<Self> {
+        if let Some(caller) = caller {
+            if context.role != Role::Operator {
+                return Err(PageError::forbidden("This page is for operators of the service."));
+            }
+            // A key that was made for one purpose must not open everything.
+            if caller.key.scopes.len() < Scope::ALL.len() {
+                let message = "Sign in with a key of all scopes to use the pages of operators.";
+                return Err(PageError::forbidden(message));
+            }
+            request_log::note_operator();
+        }
+        Ok(Self)
+    }
+}
+
+impl<P: Access> FromRequestParts<AppState> for Authorized<P> {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
+        let (context, caller) = signed_in(parts, state).await?;
+        let who = P::check(&context, caller)?;
+        Ok(Self { context, who })
+    }
+}
+
+impl FromRequestParts<AppState> for PageContext {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
+        Ok(signed_in(parts, state).await?.0)
+    }
+}
+
+impl<P> Deref for Authorized<P> {
+    type Target = PageContext;
+
+    fn deref(&self) -> &PageContext {
+        &self.context
+    }
+}
+
+/// Starts a session with a new token, so that one that the browser had before is never taken over;
+/// returns its cookie. Without a caller it is an operator's.
+pub(super) async fn start_session(
+    config: &Config,
+    billing: &Billing,
+    info: &RequestInfo,
+    headers: &HeaderMap,
+    caller: Option<&Caller>,
+) -> PageResult<HeaderValue> {
+    let token = Token::draw().ok_or_else(PageError::internal)?;
+    let (idle, most) = durations(caller);
+    let client = headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+    let session = NewSession {
+        hash: token.hash(),
+        member: caller.map(|caller| caller.key.member),
+        key: caller.map(|caller| caller.key.id.clone()),
+        client: client.unwrap_or_default().chars().take(MAX_CLIENT_CHARS).collect(),
+        address: info.peer.ip().to_string(),
+        idle_micros: clock::micros(idle),
+        max_micros: clock::micros(most),
+    };
+    billing.store.create_session(&session).await?;
+    Cookie::Session.set(config, Some(&token), most.as_secs()).ok_or_else(PageError::internal)
+}
+
 /// How long a session lasts unused, and at most.
-fn seconds(caller: Option<&Caller>) -> (u64, u64) {
+fn durations(caller: Option<&Caller>) -> (Duration, Duration) {
     let is_member = caller.is_some_and(|caller| caller.role != Role::Operator);
-    if is_member { MEMBER_SECONDS } else { OPERATOR_SECONDS }
+    if is_member { OF_MEMBERS } else { OF_OPERATORS }
 }
 
-fn micros(seconds: u64) -> i64 {
-    i64::try_from(seconds.saturating_mul(1_000_000)).unwrap_or(i64::MAX)
-}
-
-/// The person of a request; `None` without a valid session. Foreign hosts are refused.
-pub(super) async fn find(parts: &mut Parts, state: &AppState) -> PageResult<Option<SignedIn>> {
+/// The person of a request; `None` without a valid session. Foreign hosts are refused. Without a caller
+/// it is an operator who signed in with the admin token.
+pub(super) async fn find(
+    parts: &mut Parts,
+    state: &AppState,
+) -> PageResult<Option<(PageContext, Option<Caller>)>> {
     let config = Arc::<Config>::from_ref(state);
     let billing = Arc::<Billing>::from_ref(state);
     let identities = Arc::<Identities>::from_ref(state);
@@ -122,16 +188,17 @@ pub(super) async fn find(parts: &mut Parts, state: &AppState) -> PageResult<Opti
     let Some(token) = Cookie::Session.token(&parts.headers, &config) else { return Ok(None) };
     let Some(session) = billing.store.session(token.hash()).await? else { return Ok(None) };
     let caller = match &session.key {
-        None => None,
         // The session ends with its key.
         Some(key) => match identities.signed_in(key).await {
             Ok(caller) => Some(caller),
             Err(_) => return Ok(None),
         },
+        None if session.member.is_none() && config.admin_token.is_some() => None,
+        None => return Ok(None),
     };
     if clock::now().micros() - session.seen_at.micros() > RENEW_MICROS {
-        let (idle, _) = seconds(caller.as_ref());
-        billing.store.renew_session(session.hash, micros(idle)).await?;
+        let (idle, _) = durations(caller.as_ref());
+        billing.store.renew_session(session.hash, clock::micros(idle)).await?;
     }
     let (role, team) = match &caller {
         None => (Role::Operator, None),
@@ -142,20 +209,31 @@ pub(super) async fn find(parts: &mut Parts, state: &AppState) -> PageResult<Opti
         }
         Some(caller) => (Role::Member, caller.team),
     };
-    let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
-    let name = caller.as_ref().map_or("Operator".to_owned(), |it| it.member_name.clone());
-    let context =
-        PageContext { config, billing, identities, info, session, query, token, name, role, team };
-    Ok(match caller {
-        Some(caller) => Some(SignedIn::Member(Box::new(MemberContext { context, caller }))),
-        None if context.session.member.is_none() && context.config.admin_token.is_some() => {
+    let (name, actor) = match &caller {
+        Some(caller) => (caller.member_name.clone(), format!("member:{}", caller.key.member)),
+        None => {
             request_log::note_operator();
-            let name = format!("console:{}", info.peer.ip());
-            let by = Actor { name, request: Some(info.id.to_string()) };
-            Some(SignedIn::Operator(Box::new(OperatorContext { context, by })))
+            ("Operator".to_owned(), format!("console:{}", info.peer.ip()))
         }
-        None => None,
-    })
+    };
+    let by = Actor { name: actor, request: Some(info.id.to_string()) };
+    let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    Ok(Some((
+        PageContext {
+            config,
+            billing,
+            identities,
+            info,
+            session,
+            query,
+            team,
+            by,
+            token,
+            name,
+            role,
+        },
+        caller,
+    )))
 }
 
 impl PageContext {
@@ -168,6 +246,21 @@ impl PageContext {
         self.query.get(name)
     }
 
+    /// The number in the parameter `before`, the cursor of lists that are ordered newest first.
+    pub(super) fn before(&self) -> Option<i64> {
+        self.param("before").parse().ok().filter(|&before: &i64| before > 0)
+    }
+
+    /// The address of the service for its clients.
+    pub(super) fn base_url(&self) -> String {
+        self.config.public_url.to_string().trim_end_matches('/').to_owned()
+    }
+
+    /// Only for operators, and for actions on what belongs to the signed-in member.
+    pub(super) fn operator(&self) -> Operator<'_> {
+        Operator { store: self.store(), by: &self.by }
+    }
+
     pub(super) fn frame(&self, title: &str, path: &str) -> Frame {
         let is_member = self.session.member.is_some();
         let is_of_operators = !is_member || path.starts_with(OPERATOR_PAGES.path);
@@ -178,39 +271,51 @@ impl PageContext {
             Role::Operator if is_member => nav.push(OPERATOR_PAGES.clone()),
             Role::Operator | Role::Member => {}
         }
-        let item = |item: &NavItem| NavItem { is_current: item.path == path, ..item.clone() };
         let detail = match &self.session.key {
             Some(key) => format!("Key {key}"),
             None => "Admin token".to_owned(),
         };
         Frame {
-            nav: nav.iter().map(item).collect(),
-            account: Some(Account { name: self.name.clone(), detail, csrf: self.csrf() }),
-            notice: page::done(self.param("done")),
+            nav: NavItem::marked(&nav, path),
+            account: Some(Account { name: self.name.clone(), detail }),
+            notice: Notice::done(DONE, self.param("done")),
+            csrf: self.token.csrf(),
             ..page::frame(&self.config, title)
         }
     }
 
-    /// The frame of a page with a form, and the field that was refused.
+    /// The frame and the status of a page with a form, which may have been refused.
     pub(super) fn form_frame(
         &self,
         title: &str,
         path: &str,
         refusal: Option<Refusal>,
-    ) -> (Frame, &'static str) {
-        let mut frame = self.frame(title, path);
-        let Some(Refusal { field, message }) = refusal else { return (frame, "") };
-        frame.notice = Some(page::refused(message));
-        (frame, field)
+    ) -> (Frame, StatusCode) {
+        let frame = self.frame(title, path);
+        let Some(Refusal { status, field, message }) = refusal else {
+            return (frame, StatusCode::OK);
+        };
+        (Frame { notice: Some(Notice::bad(message)), wrong: field, ..frame }, status)
     }
 
-    pub(super) fn starter<'a>(&'a self, headers: &'a HeaderMap) -> SessionStarter<'a> {
-        let (config, billing, info) = (&*self.config, &*self.billing, &self.info);
-        SessionStarter { config, billing, info, headers }
+    /// The links of a list that was read with one row too many if there are more.
+    pub(super) fn pager<T>(
+        &self,
+        rows: &mut Vec<T>,
+        limit: u32,
+        cursor: impl Fn(&T) -> String,
+    ) -> Pager {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let has_more = rows.len() > limit;
+        rows.truncate(limit);
+        let next = rows.last().filter(|_| has_more).map(cursor);
+        self.pager_to(next)
     }
 
-    pub(super) fn csrf(&self) -> String {
-        self.token.csrf()
+    /// The links of a list whose next page has this cursor.
+    pub(super) fn pager_to(&self, next: Option<String>) -> Pager {
+        let is_later = !self.param("after").is_empty() || !self.param("before").is_empty();
+        Pager { next: next.unwrap_or_default(), is_later }
     }
 
     /// The fields of a form, if a page of this site sent it.
@@ -255,112 +360,13 @@ fn check_origin(config: &Config, headers: &HeaderMap) -> PageResult<()> {
     Err(PageError::forbidden("This form was not sent by a page of this service."))
 }
 
-impl FromRequestParts<AppState> for MemberContext {
-    type Rejection = PageError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
-        match find(parts, state).await? {
-            Some(SignedIn::Member(context)) => Ok(*context),
-            Some(SignedIn::Operator(_)) => Err(PageError::new(
-                StatusCode::FORBIDDEN,
-                "This page belongs to members. You are signed in as the operator.",
-            )),
-            None => Err(sign_in_first(parts)),
-        }
-    }
-}
-
-impl FromRequestParts<AppState> for OperatorContext {
-    type Rejection = PageError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
-        match find(parts, state).await? {
-            Some(SignedIn::Operator(context)) => Ok(*context),
-            Some(SignedIn::Member(context)) => context.into_operator(),
-            None => Err(sign_in_first(parts)),
-        }
-    }
-}
-
-impl FromRequestParts<AppState> for ManagerContext {
-    type Rejection = PageError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
-        let context = MemberContext::from_request_parts(parts, state).await?;
-        match context.team {
-            Some(managed) if context.role == Role::Manager => {
-                let by = context.member_actor();
-                Ok(Self { context, managed, by })
-            }
-            _ => Err(PageError::forbidden("This page is for the manager of a team.")),
-        }
-    }
-}
-
-impl OperatorContext {
-    pub(super) fn operator(&self) -> Operator<'_> {
-        Operator { store: self.store(), by: &self.by }
-    }
-}
-
-impl MemberContext {
-    pub(super) fn member_actor(&self) -> Actor {
-        let name = format!("member:{}", self.caller.key.member);
-        Actor { name, request: Some(self.info.id.to_string()) }
-    }
-
-    fn into_operator(self) -> PageResult<OperatorContext> {
-        if self.role != Role::Operator {
-            return Err(PageError::forbidden("This page is for operators of the service."));
-        }
-        // A key that was made for one purpose must not open everything.
-        if self.caller.key.scopes.len() < Scope::ALL.len() {
-            let message = "Sign in with a key of all scopes to use the pages of operators.";
-            return Err(PageError::forbidden(message));
-        }
-        request_log::note_operator();
-        let by = self.member_actor();
-        Ok(OperatorContext { context: self.context, by })
-    }
-}
-
-impl Deref for ManagerContext {
-    type Target = MemberContext;
-
-    fn deref(&self) -> &MemberContext {
-        &self.context
-    }
-}
-
-fn sign_in_first(parts: &Parts) -> PageError {
-    let address = parts.uri.path_and_query().map_or("/", |it| it.as_str());
-    PageError::SignIn(if parts.method == http::Method::GET { address } else { "/" }.to_owned())
-}
-
-impl FromRequestParts<AppState> for PageContext {
-    type Rejection = PageError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
-        match find(parts, state).await? {
-            Some(SignedIn::Member(context)) => Ok(context.context),
-            Some(SignedIn::Operator(context)) => Ok(context.context),
-            None => Err(sign_in_first(parts)),
-        }
-    }
-}
-
-impl Deref for MemberContext {
-    type Target = PageContext;
-
-    fn deref(&self) -> &PageContext {
-        &self.context
-    }
-}
-
-impl Deref for OperatorContext {
-    type Target = PageContext;
-
-    fn deref(&self) -> &PageContext {
-        &self.context
-    }
+async fn signed_in(
+    parts: &mut Parts,
+    state: &AppState,
+) -> PageResult<(PageContext, Option<Caller>)> {
+    find(parts, state).await?.ok_or_else(|| {
+        let address = parts.uri.path_and_query().map_or("/", |it| it.as_str());
+        let is_page = parts.method == http::Method::GET;
+        PageError::SignIn(if is_page { address } else { "/" }.to_owned())
+    })
 }

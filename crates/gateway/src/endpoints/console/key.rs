@@ -5,110 +5,188 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::extract::{FromRequestParts, Request};
-use gateway_store::{Actor, KeyChange, KeyRecord, LimitsChange};
-use http::StatusCode;
+use gateway_store::{KeyChange, KeyRecord, LimitsChange, Scope};
 use http::header::SET_COOKIE;
-use ledger::Limits;
-use pages::Frame;
+use http::request::Parts;
+use ledger::{BudgetStatus, Limits, Lineage};
+use pages::{Fields, Frame, Html, credits};
 
 use super::super::path::Id;
 use super::super::state::AppState;
-use super::context::{MemberContext, OperatorContext, PageContext};
-use super::fields::{FieldValues as _, Fields, WrongField};
-use super::key_bounds;
-use super::key_form::{KeyForm, above, limits};
-use super::key_rows::{KeyRow, is_over, rows};
-use super::page::{self, PageError, PageResult, Refusal, redirect, refusal};
-use crate::operator::{Issued, Operator};
+use super::context::{MemberContext, OperatorContext, PageContext, start_session};
+use super::page::{self, PageError, PageResult, Refusal, redirect};
+use super::{fields, filters, key_bounds};
+use crate::clock;
+use crate::identity::Caller;
+use crate::operator::Issued;
 
 /// How long an old key stays valid, in seconds.
 const OVERLAPS: &[(u64, &str)] =
     &[(0, "Stop at once"), (3600, "Keep for an hour"), (86_400, "Keep for a day")];
 
-/// A request of a person who manages keys.
-pub(super) trait KeyKeeper:
-    Deref<Target = PageContext> + FromRequestParts<AppState> + Send + Sync + 'static
-{
-    /// The path of the pages.
-    const BASE: &'static str;
+/// The paths of the pages of members and of operators.
+pub(super) const OWN_KEYS: &str = "/keys";
+pub(super) const ALL_KEYS: &str = "/operator/keys";
 
-    /// The actor in the audit log.
-    fn actor(&self) -> Actor;
+pub(super) struct KeyRow {
+    pub(super) record: KeyRecord,
+    pub(super) lineage: Lineage,
+    pub(super) budget: Option<BudgetStatus>,
+    /// Whether the person signed in with it.
+    pub(super) is_own: bool,
+}
 
-    fn can_see(&self, record: &KeyRecord) -> bool;
+/// Rows of keys, the valid ones first.
+pub(super) async fn rows(
+    context: &PageContext,
+    mut keys: Vec<KeyRecord>,
+) -> PageResult<Vec<KeyRow>> {
+    keys.sort_by_key(|record| (is_over(record), std::cmp::Reverse(record.key.created_at)));
+    let mut rows = Vec::with_capacity(keys.len());
+    for record in keys {
+        let lineage = context.store().lineage(record.key.lineage).await?;
+        let lineage = lineage.ok_or_else(|| PageError::missing("key"))?;
+        let budget = lineage.budget_status(&context.billing.windows());
+        let is_own = context.session.key.as_ref() == Some(&record.key.id);
+        rows.push(KeyRow { record, lineage, budget, is_own });
+    }
+    Ok(rows)
+}
 
-    fn can_change(&self, record: &KeyRecord) -> bool;
+impl KeyRow {
+    pub(super) fn is_over(&self) -> bool {
+        is_over(&self.record)
+    }
 
-    /// Checks limits that the person wants for a key.
-    fn check(&self, wanted: Limits, record: &KeyRecord) -> Result<(), WrongField>;
+    pub(super) fn state(&self) -> Html {
+        match self.record.key.revoked_at {
+            Some(_) => pages::tag("bad", "revoked"),
+            None if self.is_over() => pages::tag("plain", "expired"),
+            None => pages::tag("good", "valid"),
+        }
+    }
 
-    fn operator<'a>(&'a self, by: &'a Actor) -> Operator<'a> {
-        Operator { store: self.store(), by }
+    pub(super) fn scopes(&self) -> String {
+        let scopes = &self.record.key.scopes;
+        if scopes.len() == Scope::ALL.len() {
+            return "all".to_owned();
+        }
+        scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// All limits in a few words.
+    pub(super) fn limits(&self) -> String {
+        let limits = self.record.limits;
+        let budget =
+            |it: ledger::Budget| format!("{} per {}", credits(it.amount.get()), it.period.as_str());
+        let parts = [
+            limits.spend.map(|it| format!("{} credits", credits(it.get()))),
+            limits.budget.map(budget),
+            limits.requests_per_minute.map(|it| format!("{it} requests/min")),
+            limits.concurrency.map(|it| format!("{it} at once")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
     }
 }
 
-impl KeyKeeper for MemberContext {
-    const BASE: &'static str = "/keys";
+pub(super) fn is_over(record: &KeyRecord) -> bool {
+    let is_expired = record.key.expires_at.is_some_and(|end| end <= clock::now());
+    record.key.revoked_at.is_some() || is_expired
+}
 
-    fn actor(&self) -> Actor {
-        self.member_actor()
+/// A request of a person who manages keys.
+pub(super) enum KeyKeeper {
+    /// Manages keys of its own member that may do no more than the one it signed in with.
+    Member(MemberContext),
+    /// Manages all keys.
+    Operator(OperatorContext),
+}
+
+impl FromRequestParts<AppState> for KeyKeeper {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
+        if parts.uri.path().starts_with(ALL_KEYS) {
+            OperatorContext::from_request_parts(parts, state).await.map(Self::Operator)
+        } else {
+            MemberContext::from_request_parts(parts, state).await.map(Self::Member)
+        }
+    }
+}
+
+impl Deref for KeyKeeper {
+    type Target = PageContext;
+
+    fn deref(&self) -> &PageContext {
+        match self {
+            Self::Member(context) => context,
+            Self::Operator(context) => context,
+        }
+    }
+}
+
+impl KeyKeeper {
+    /// The caller that bounds what may be done; `None` for an operator.
+    fn bounds(&self) -> Option<&Caller> {
+        match self {
+            Self::Member(context) => Some(&context.who.caller),
+            Self::Operator(_) => None,
+        }
     }
 
-    fn can_see(&self, record: &KeyRecord) -> bool {
-        record.key.member == self.caller.key.member
+    /// The path of the pages.
+    fn base(&self) -> &'static str {
+        if self.bounds().is_some() { OWN_KEYS } else { ALL_KEYS }
     }
 
     fn can_change(&self, record: &KeyRecord) -> bool {
-        key_bounds::covers(&self.caller, record)
+        self.bounds().is_none_or(|own| key_bounds::covers(own, record))
     }
 
-    fn check(&self, wanted: Limits, record: &KeyRecord) -> Result<(), WrongField> {
-        let most = key_bounds::most(&self.caller, &self.config.limits.new_keys);
-        key_bounds::exceeded(wanted, most, record.limits).map_or(Ok(()), |field| Err(above(field)))
-    }
-}
-
-impl KeyKeeper for OperatorContext {
-    const BASE: &'static str = "/operator/keys";
-
-    fn actor(&self) -> Actor {
-        self.by.clone()
+    /// Checks limits that the person wants for a key.
+    fn check(&self, wanted: Limits, record: &KeyRecord) -> Result<(), Refusal> {
+        let Some(own) = self.bounds() else { return Ok(()) };
+        let most = key_bounds::most(own, &self.config.limits.new_keys);
+        key_bounds::check(wanted, most, record.limits)
     }
 
-    fn can_see(&self, _: &KeyRecord) -> bool {
-        true
+    async fn find(&self, id: &str) -> PageResult<KeyRecord> {
+        let record = if is_id(id) { self.store().key(id).await? } else { None };
+        let is_seen = |record: &KeyRecord| {
+            self.bounds().is_none_or(|own| own.key.member == record.key.member)
+        };
+        record.filter(is_seen).ok_or_else(|| PageError::missing("key"))
     }
 
-    fn can_change(&self, _: &KeyRecord) -> bool {
-        true
-    }
-
-    fn check(&self, _: Limits, _: &KeyRecord) -> Result<(), WrongField> {
-        Ok(())
+    /// A key that the person may change.
+    async fn find_open(&self, id: &str) -> PageResult<KeyRecord> {
+        let record = self.find(id).await?;
+        if self.can_change(&record) {
+            return Ok(record);
+        }
+        Err(PageError::forbidden(
+            "The key you signed in with is narrower than this one, so it cannot change it.",
+        ))
     }
 }
 
 #[derive(Template)]
 #[template(path = "console/key_secret.html")]
-struct SecretPage {
+struct SecretPage<'a> {
     frame: Frame,
     base: &'static str,
-    secret: String,
-    id: String,
+    issued: &'a Issued,
 }
 
 /// The only page that contains the secret of a key.
-pub(super) fn show_secret<K: KeyKeeper>(
-    context: &K,
+pub(super) fn show_secret(
+    context: &PageContext,
+    base: &'static str,
     issued: &Issued,
-    title: &'static str,
+    title: &str,
 ) -> PageResult {
-    page::show(&SecretPage {
-        frame: context.frame(title, K::BASE),
-        base: K::BASE,
-        secret: issued.key.as_str().to_owned(),
-        id: issued.record.key.id.clone(),
-    })
+    page::show(&SecretPage { frame: context.frame(title, base), base, issued })
 }
 
 #[derive(Template)]
@@ -119,21 +197,16 @@ struct KeyPage {
     base: &'static str,
     /// Whether the key may be that of another member.
     is_all: bool,
-    csrf: String,
     row: KeyRow,
-    models: String,
-    rate: String,
-    concurrency: String,
-    form: KeyForm,
+    form: Fields,
     /// Whether the person may change it.
     is_open: bool,
-    wrong: &'static str,
     overlaps: &'static [(u64, &'static str)],
 }
 
-pub(super) async fn show<K: KeyKeeper>(context: K, Id(id): Id) -> PageResult {
-    let record = find(&context, &id).await?;
-    key_page(&context, record, None, StatusCode::OK, None).await
+pub(super) async fn show(keeper: KeyKeeper, Id(id): Id) -> PageResult {
+    let record = keeper.find(&id).await?;
+    key_page(&keeper, record, None, None).await
 }
 
 /// PostgreSQL rejects a text with a zero byte.
@@ -141,127 +214,88 @@ pub(super) fn is_id(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-async fn find<K: KeyKeeper>(context: &K, id: &str) -> PageResult<KeyRecord> {
-    let record = if is_id(id) { context.store().key(id).await? } else { None };
-    let record = record.filter(|record| context.can_see(record));
-    record.ok_or_else(|| PageError::missing("key"))
-}
-
-/// A key that the person may change.
-async fn find_open<K: KeyKeeper>(context: &K, id: &str) -> PageResult<KeyRecord> {
-    let record = find(context, id).await?;
-    if context.can_change(&record) {
-        return Ok(record);
-    }
-    Err(PageError::forbidden(
-        "The key you signed in with is narrower than this one, so it cannot change it.",
-    ))
-}
-
-async fn key_page<K: KeyKeeper>(
-    context: &K,
+async fn key_page(
+    keeper: &KeyKeeper,
     record: KeyRecord,
-    fields: Option<&Fields>,
-    status: StatusCode,
+    typed: Option<Fields>,
     refusal: Option<Refusal>,
 ) -> PageResult {
-    let (frame, wrong) = context.form_frame(&record.key.name, K::BASE, refusal);
-    let number = |limit: Option<u32>| limit.map_or("no limit".to_owned(), |it| it.to_string());
-    let form = KeyForm { name: record.key.name.clone(), ..KeyForm::default() };
+    let (frame, status) = keeper.form_frame(&record.key.name, keeper.base(), refusal);
     let page = KeyPage {
         frame,
-        base: K::BASE,
-        is_all: K::BASE == OperatorContext::BASE,
-        csrf: context.csrf(),
-        models: record.key.models.as_ref().map_or("all".to_owned(), |models| models.join(", ")),
-        rate: number(record.limits.requests_per_minute),
-        concurrency: number(record.limits.concurrency),
-        form: fields.map_or_else(|| form.with_limits(record.limits), KeyForm::of),
-        is_open: !is_over(&record) && context.can_change(&record),
-        wrong,
+        base: keeper.base(),
+        is_all: keeper.bounds().is_none(),
+        form: typed.unwrap_or_else(|| fields::of_key(&record.key.name, record.limits)),
+        is_open: !is_over(&record) && keeper.can_change(&record),
         overlaps: OVERLAPS,
-        row: rows(context, vec![record]).await?.remove(0),
+        row: rows(keeper, vec![record]).await?.remove(0),
     };
     page::show_as(status, &page)
 }
 
-pub(super) async fn change<K: KeyKeeper>(context: K, Id(id): Id, request: Request) -> PageResult {
-    let fields = context.submitted(request).await?;
-    let record = find_open(&context, &id).await?;
-    let refused = match changed(&context, &record, &fields) {
-        Err(wrong) => wrong.into(),
-        Ok(change) => {
-            let done = context.operator(&context.actor()).change_key(&id, change).await;
-            let Err(error) = done else {
-                // Keys of the same lineage share the limits.
-                context.identities.forget_all();
-                return Ok(redirect(&format!("{}/{id}?done=key-changed", K::BASE)));
-            };
-            refusal(error)?
-        }
-    };
-    key_page(&context, record, Some(&fields), StatusCode::BAD_REQUEST, Some(refused)).await
+pub(super) async fn change(keeper: KeyKeeper, Id(id): Id, request: Request) -> PageResult {
+    let fields = keeper.submitted(request).await?;
+    let record = keeper.find_open(&id).await?;
+    match changed(&keeper, &record, &fields).await {
+        Ok(()) => Ok(redirect(&format!("{}/{id}?done=key-changed", keeper.base()))),
+        Err(error) => key_page(&keeper, record, Some(fields), Some(error.refusal()?)).await,
+    }
 }
 
-fn changed<K: KeyKeeper>(
-    context: &K,
-    record: &KeyRecord,
-    fields: &Fields,
-) -> Result<KeyChange, WrongField> {
-    let limits = limits(fields)?;
-    context.check(limits, record)?;
-    Ok(KeyChange {
+async fn changed(keeper: &KeyKeeper, record: &KeyRecord, fields: &Fields) -> PageResult<()> {
+    let limits = fields::limits(fields)?;
+    keeper.check(limits, record)?;
+    let change = KeyChange {
         name: Some(fields.get("name").to_owned()),
         limits: LimitsChange::to(limits),
         ..KeyChange::default()
-    })
+    };
+    keeper.operator().change_key(&record.key.id, change).await?;
+    // Keys of the same lineage share the limits.
+    keeper.identities.forget_all();
+    Ok(())
 }
 
-pub(super) async fn rotate<K: KeyKeeper>(context: K, Id(id): Id, request: Request) -> PageResult {
+pub(super) async fn rotate(keeper: KeyKeeper, Id(id): Id, request: Request) -> PageResult {
     let headers = request.headers().clone();
-    let fields = context.submitted(request).await?;
-    let record = find_open(&context, &id).await?;
-    let seconds = match fields.number("overlap") {
-        Ok(seconds) => seconds.unwrap_or_default(),
-        Err(wrong) => {
-            let refused = Some(wrong.into());
-            return key_page(&context, record, None, StatusCode::BAD_REQUEST, refused).await;
-        }
+    let fields = keeper.submitted(request).await?;
+    let record = keeper.find_open(&id).await?;
+    let overlap = match fields::number(&fields, "overlap") {
+        Ok(seconds) => Duration::from_secs(seconds.unwrap_or_default().into()),
+        Err(refusal) => return key_page(&keeper, record, None, Some(refusal)).await,
     };
-    let (by, hasher) = (context.actor(), &context.identities.hasher);
-    let overlap = Duration::from_secs(seconds.into());
-    let rotated = context.operator(&by).rotate_key(hasher, &id, overlap).await;
-    context.identities.forget(&id);
+    let rotated = keeper.operator().rotate_key(&keeper.identities.hasher, &id, overlap).await;
+    keeper.identities.forget(&id);
     let issued = match rotated {
         Ok(issued) => issued,
-        Err(error) => {
-            let refused = Some(refusal(error)?);
-            let record = find(&context, &id).await?;
-            return key_page(&context, record, None, StatusCode::CONFLICT, refused).await;
-        }
+        Err(error) => return not_done(&keeper, &id, error.into()).await,
     };
-    let mut response = show_secret(&context, &issued, "The key is rotated.")?;
-    if context.session.key.as_ref() == Some(&id) {
+    let mut response = show_secret(&keeper, keeper.base(), &issued, "The key is rotated.")?;
+    if keeper.session.key.as_ref() == Some(&id) {
         // The session continues with the new key.
-        let caller = context.identities.signed_in(&issued.record.key.id).await?;
-        let cookie = context.starter(&headers).start(Some(&caller)).await?;
+        let caller = keeper.identities.signed_in(&issued.record.key.id).await?;
+        let (config, billing, info) = (&keeper.config, &keeper.billing, &keeper.info);
+        let cookie = start_session(config, billing, info, &headers, Some(&caller)).await?;
         response.headers_mut().append(SET_COOKIE, cookie);
-        context.store().end_session(context.session.member, context.session.hash).await?;
+        keeper.store().end_session(keeper.session.member, keeper.session.hash).await?;
     }
     Ok(response)
 }
 
-pub(super) async fn revoke<K: KeyKeeper>(context: K, Id(id): Id, request: Request) -> PageResult {
-    context.submitted(request).await?;
-    find_open(&context, &id).await?;
-    let revoked = context.operator(&context.actor()).revoke_key(&id).await;
-    context.identities.forget(&id);
+pub(super) async fn revoke(keeper: KeyKeeper, Id(id): Id, request: Request) -> PageResult {
+    keeper.submitted(request).await?;
+    keeper.find_open(&id).await?;
+    let revoked = keeper.operator().revoke_key(&id).await;
+    keeper.identities.forget(&id);
     match revoked {
-        Ok(_) => Ok(redirect(&format!("{}/{id}?done=key-revoked", K::BASE))),
-        Err(error) => {
-            let refused = Some(refusal(error)?);
-            let record = find(&context, &id).await?;
-            key_page(&context, record, None, StatusCode::CONFLICT, refused).await
-        }
+        Ok(_) => Ok(redirect(&format!("{}/{id}?done=key-revoked", keeper.base()))),
+        Err(error) => not_done(&keeper, &id, error.into()).await,
     }
+}
+
+/// The page of a key as it is now, with the reason why it was not rotated or revoked.
+async fn not_done(keeper: &KeyKeeper, id: &str, error: PageError) -> PageResult {
+    let refusal = error.refusal()?.conflict();
+    let record = keeper.find(id).await?;
+    key_page(keeper, record, None, Some(refusal)).await
 }

@@ -3,6 +3,7 @@
 use gateway_store::{KeyRecord, Scope};
 use ledger::{Budget, Limits};
 
+use super::page::Refusal;
 use crate::config::NewKeys;
 
 /// Whether a key may manage another one of its member: everything that the other key may do, it may
@@ -55,8 +56,14 @@ pub(super) fn filled(wanted: Limits, most: Limits) -> Limits {
     }
 }
 
+/// Refuses limits if one of them exceeds both the most and the present one.
+pub(super) fn check(wanted: Limits, most: Limits, present: Limits) -> Result<(), Refusal> {
+    let message = "This limit is higher than your own key or the operator allows.";
+    exceeded(wanted, most, present).map_or(Ok(()), |field| Err(Refusal::new(field, message)))
+}
+
 /// The field of the first limit that exceeds both the most and the present one.
-pub(super) fn exceeded(wanted: Limits, most: Limits, present: Limits) -> Option<&'static str> {
+fn exceeded(wanted: Limits, most: Limits, present: Limits) -> Option<&'static str> {
     let spend = is_within(wanted.spend, most.spend) || is_within(wanted.spend, present.spend);
     let rate = is_within(wanted.requests_per_minute, most.requests_per_minute)
         || is_within(wanted.requests_per_minute, present.requests_per_minute);

@@ -2,19 +2,16 @@
 
 use askama::Template;
 use axum::extract::Request;
-use gateway_store::KeySearch;
-use http::StatusCode;
-use pages::Frame;
+use gateway_store::{KeyChange, KeySearch};
+use ledger::Limits;
+use pages::{Fields, Frame};
 
 use super::context::{MemberContext, OperatorContext};
-use super::fields::{FieldValues as _, Fields, WrongField};
-use super::key::{self, KeyKeeper, is_id};
-use super::key_bounds;
-use super::key_form::{KeyForm, above, limits};
-use super::key_rows::{KeyRow, is_over, rows};
+use super::key::{ALL_KEYS, KeyRow, OWN_KEYS, is_id, is_over, rows, show_secret};
 use super::operator::member_by_word;
-use super::page::{self, PageError, PageResult, Refusal, redirect, refusal};
-use crate::operator::KeyOrder;
+use super::page::{self, PageError, PageResult, Pager, Refusal, redirect};
+use super::{fields, filters, key_bounds};
+use crate::operator::Issued;
 
 /// The most valid keys that a member may have and still create one.
 const MAX_KEYS: usize = 50;
@@ -31,20 +28,18 @@ struct KeysPage {
     is_all: bool,
     keys: Vec<KeyRow>,
     query: String,
-    next: String,
-    is_first: bool,
+    pager: Pager,
 }
 
 pub(super) async fn list(context: MemberContext) -> PageResult {
-    let keys = context.store().keys(context.caller.key.member).await?;
+    let keys = context.store().keys(context.who.caller.key.member).await?;
     page::show(&KeysPage {
-        frame: context.frame("Keys", MemberContext::BASE),
-        base: MemberContext::BASE,
+        frame: context.frame("Keys", OWN_KEYS),
+        base: OWN_KEYS,
         is_all: false,
         keys: rows(&context, keys).await?,
         query: String::new(),
-        next: String::new(),
-        is_first: true,
+        pager: Pager::default(),
     })
 }
 
@@ -54,7 +49,7 @@ pub(super) async fn list_all(context: OperatorContext) -> PageResult {
     let query = context.param("q").replace('\0', "");
     let id = query.trim_start_matches("agk_").trim_end_matches('…');
     if !id.is_empty() && is_id(id) && context.store().key(id).await?.is_some() {
-        return Ok(redirect(&format!("{}/{id}", OperatorContext::BASE)));
+        return Ok(redirect(&format!("{ALL_KEYS}/{id}")));
     }
     let member = match query.as_str() {
         "" => None,
@@ -63,17 +58,14 @@ pub(super) async fn list_all(context: OperatorContext) -> PageResult {
     let after = Some(context.param("after")).filter(|after| is_id(after)).unwrap_or_default();
     let search = KeySearch { name: query.clone(), member, after: after.to_owned() };
     let mut found = context.store().find_keys(&search, PAGE + 1).await?;
-    let has_more = found.len() > PAGE as usize;
-    found.truncate(PAGE as usize);
-    let last = found.last().filter(|_| has_more).map(|record| record.key.id.clone());
+    let pager = context.pager(&mut found, PAGE, |record| record.key.id.clone());
     page::show(&KeysPage {
-        frame: context.frame("Keys", OperatorContext::BASE),
-        base: OperatorContext::BASE,
+        frame: context.frame("Keys", ALL_KEYS),
+        base: ALL_KEYS,
         is_all: true,
         keys: rows(&context, found).await?,
         query,
-        next: last.unwrap_or_default(),
-        is_first: after.is_empty(),
+        pager,
     })
 }
 
@@ -81,96 +73,74 @@ pub(super) async fn list_all(context: OperatorContext) -> PageResult {
 #[template(path = "console/key_new.html")]
 struct NewKeyPage {
     frame: Frame,
-    csrf: String,
     /// Why no key can be created.
-    closed: &'static str,
+    closed: Option<&'static str>,
     scopes: Vec<(&'static str, bool)>,
-    form: KeyForm,
-    bounds: KeyForm,
-    wrong: &'static str,
+    form: Fields,
+    bounds: Fields,
 }
 
 pub(super) async fn form(context: MemberContext) -> PageResult {
-    new_key(&context, &Fields::default(), StatusCode::OK, None)
+    new_key(&context, Fields::default(), None)
 }
 
-fn new_key(
-    context: &MemberContext,
-    fields: &Fields,
-    status: StatusCode,
-    refusal: Option<Refusal>,
-) -> PageResult {
-    let most = key_bounds::most(&context.caller, &context.config.limits.new_keys);
+fn new_key(context: &MemberContext, form: Fields, refusal: Option<Refusal>) -> PageResult {
+    let most = key_bounds::most(&context.who.caller, &context.config.limits.new_keys);
     let is_new = refusal.is_none();
-    let chosen: Vec<&str> = fields.all("scope").collect();
-    let scopes = context.caller.key.scopes.iter().map(|scope| scope.as_str());
-    let (frame, wrong) = context.form_frame("Create a key", "/keys", refusal);
-    let page = NewKeyPage {
-        frame,
-        csrf: context.csrf(),
-        closed: key_bounds::no_new_keys(&context.caller).unwrap_or_default(),
-        scopes: scopes.map(|scope| (scope, is_new || chosen.contains(&scope))).collect(),
-        form: KeyForm::of(fields),
-        bounds: KeyForm::default().with_limits(most),
-        wrong,
-    };
-    page::show_as(status, &page)
+    let scopes = context.who.caller.key.scopes.iter().map(|scope| scope.as_str());
+    let is_chosen = |scope: &str| is_new || form.all("scope").any(|chosen| chosen == scope);
+    let scopes = scopes.map(|scope| (scope, is_chosen(scope))).collect();
+    let (frame, status) = context.form_frame("Create a key", OWN_KEYS, refusal);
+    let closed = key_bounds::no_new_keys(&context.who.caller);
+    let bounds = fields::of_key("", most);
+    page::show_as(status, &NewKeyPage { frame, closed, scopes, form, bounds })
 }
 
 pub(super) async fn create(context: MemberContext, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
-    if let Some(reason) = key_bounds::no_new_keys(&context.caller) {
+    if let Some(reason) = key_bounds::no_new_keys(&context.who.caller) {
         return Err(PageError::forbidden(reason));
     }
-    let made = match order(&context, &fields).await? {
-        Err(wrong) => Err(wrong.into()),
-        Ok(order) => {
-            let by = context.actor();
-            let created = context.operator(&by).create_key(&context.identities.hasher, order).await;
-            match created {
-                Ok(issued) => Ok(issued),
-                Err(error) => Err(refusal(error)?),
-            }
-        }
-    };
-    match made {
-        Ok(issued) => key::show_secret(&context, &issued, "The key is created."),
-        Err(refusal) => new_key(&context, &fields, StatusCode::BAD_REQUEST, Some(refusal)),
+    match created(&context, &fields).await {
+        Ok(issued) => show_secret(&context, OWN_KEYS, &issued, "The key is created."),
+        Err(error) => new_key(&context, fields, Some(error.refusal()?)),
     }
 }
 
-async fn order(
-    context: &MemberContext,
-    fields: &Fields,
-) -> PageResult<Result<KeyOrder, WrongField>> {
-    let own = &context.caller;
-    let keys = context.store().keys(own.key.member).await?;
+async fn created(context: &MemberContext, fields: &Fields) -> PageResult<Issued> {
+    let keys = context.store().keys(context.who.caller.key.member).await?;
     if keys.iter().filter(|record| !is_over(record)).count() >= MAX_KEYS {
         let message = format!("There are {MAX_KEYS} valid keys already. Revoke one first.");
-        return Ok(Err(WrongField::new("", message)));
+        return Err(Refusal::new("", message).into());
     }
-    Ok(wanted(context, fields))
+    let (hasher, member) = (&context.identities.hasher, context.who.caller.key.member);
+    let (wanted, limits) = wanted(context, fields)?;
+    Ok(context.operator().create_key(hasher, member, wanted, limits).await?)
 }
 
-fn wanted(context: &MemberContext, fields: &Fields) -> Result<KeyOrder, WrongField> {
-    let own = &context.caller;
+/// The key that a form describes, and its limits.
+fn wanted(context: &MemberContext, fields: &Fields) -> Result<(KeyChange, Limits), Refusal> {
+    let own = &context.who.caller;
     let most = key_bounds::most(own, &context.config.limits.new_keys);
-    let limits = key_bounds::filled(limits(fields)?, most);
-    if let Some(field) = key_bounds::exceeded(limits, most, most) {
-        return Err(above(field));
-    }
+    let limits = key_bounds::filled(fields::limits(fields)?, most);
+    key_bounds::check(limits, most, most)?;
     let models = models(fields);
     if let Some(allowed) = &own.key.models
         && !models.as_ref().is_some_and(|chosen| chosen.iter().all(|it| allowed.contains(it)))
     {
         let message = format!("Your own key may use only {}.", allowed.join(", "));
-        return Err(WrongField::new("models", message));
+        return Err(Refusal::new("models", message));
     }
-    let expires_at = fields.days_from_now("days")?;
+    let expires_at = fields::days_from_now(fields, "days")?;
     let expires_at = [expires_at, own.key.expires_at].into_iter().flatten().min();
-    let scopes = key_bounds::scopes(own, fields.all("scope"));
-    let name = fields.get("name").to_owned();
-    Ok(KeyOrder { member: own.key.member, name, scopes, models, expires_at, limits })
+    let wanted = KeyChange {
+        name: Some(fields.get("name").to_owned()),
+        scopes: Some(key_bounds::scopes(own, fields.all("scope"))),
+        models: Some(models),
+        expires_at: Some(expires_at),
+        ..KeyChange::default()
+    };
+    Ok((wanted, limits))
 }
 
 fn models(fields: &Fields) -> Option<Vec<String>> {

@@ -2,16 +2,17 @@
 
 use askama::Template;
 use axum::extract::State;
+use gateway_store::MediaRun;
 use http::header::CONTENT_SECURITY_POLICY;
 use http::{HeaderMap, HeaderValue, Method};
 use ledger::Time;
-use pages::{Frame, Html, credits};
+use pages::Frame;
 
 use super::super::media;
 use super::super::path::Id;
 use super::context::MemberContext;
-use super::page::{self, PageResult};
-use crate::clock;
+use super::filters;
+use super::page::{self, PageResult, Pager};
 use crate::endpoints::state::Shared;
 use crate::media::Media;
 
@@ -21,51 +22,15 @@ const PAGE: u32 = 24;
 #[template(path = "console/media.html")]
 struct MediaPage {
     frame: Frame,
-    made: Vec<Made>,
-    /// The cursor of the next page; 0 for none.
-    next: i64,
-    is_first: bool,
-}
-
-struct Made {
-    artifact: String,
-    request: String,
-    /// `image`, `audio` or `text`.
-    kind: String,
-    model: String,
-    size: String,
-    media_type: String,
-    charge: String,
-    created: Html,
-    expires: Html,
+    runs: Vec<MediaRun>,
+    pager: Pager,
 }
 
 pub(super) async fn list(context: MemberContext) -> PageResult {
-    let before = context.param("before").parse().ok().filter(|&before: &i64| before > 0);
-    let end = Time::from_micros(before.unwrap_or(i64::MAX));
-    let runs = context.store().media_runs(context.caller.key.member, end, PAGE).await?;
-    let now = clock::now().micros();
-    let is_full = runs.len() >= PAGE as usize;
-    let next = runs.last().filter(|_| is_full).map_or(0, |run| run.created_at.micros());
-    let made = runs.iter().flat_map(|run| {
-        run.artifacts.iter().map(move |artifact| Made {
-            artifact: artifact.id.clone(),
-            request: run.hold.to_string(),
-            kind: artifact.media_type.split('/').next().unwrap_or_default().to_owned(),
-            model: run.model.clone(),
-            size: pages::bytes(artifact.bytes),
-            media_type: artifact.media_type.clone(),
-            charge: credits(run.charge.get()),
-            created: pages::moment(run.created_at.micros(), now),
-            expires: pages::moment(run.expires_at.micros(), now),
-        })
-    });
-    page::show(&MediaPage {
-        frame: context.frame("Media", "/media"),
-        made: made.collect(),
-        next,
-        is_first: before.is_none(),
-    })
+    let end = Time::from_micros(context.before().unwrap_or(i64::MAX));
+    let mut runs = context.store().media_runs(context.who.caller.key.member, end, PAGE + 1).await?;
+    let pager = context.pager(&mut runs, PAGE, |run| run.created_at.micros().to_string());
+    page::show(&MediaPage { frame: context.frame("Media", "/media"), runs, pager })
 }
 
 /// The bytes of a file. Models made it, so it may not run scripts here.
@@ -77,7 +42,7 @@ pub(super) async fn file(
     headers: HeaderMap,
 ) -> PageResult {
     let mut response =
-        media::file(&media, context.caller.key.member, &id, &method, &headers).await?;
+        media::file(&media, context.who.caller.key.member, &id, &method, &headers).await?;
     pages::secure(response.headers_mut());
     let policy = HeaderValue::from_static("sandbox; default-src 'none'; frame-ancestors 'none'");
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);

@@ -1,4 +1,4 @@
-//! The models that a member may use, and what requests cost.
+//! The models that a member may use, what requests cost, and the settings of other programs.
 
 use std::sync::Arc;
 
@@ -6,39 +6,28 @@ use askama::Template;
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use pages::{Frame, Html, credits};
+use pages::Frame;
 use wire::error::Code;
 
 use super::super::body;
 use super::super::internal_call::{InternalCalls, InternalRequest};
 use super::context::MemberContext;
+use super::filters;
 use super::page::{self, PageResult};
-use crate::catalogue::Model;
+use crate::catalogue::{Catalogue, Model};
 use crate::config::{Capability, Config, Operation};
 use crate::endpoints::state::Shared;
 use crate::failure::ApiError;
-use crate::identity::may_use;
+use crate::identity::{Caller, may_use};
 use crate::upstreams::Upstreams;
 
 #[derive(Template)]
 #[template(path = "console/models.html")]
-struct ModelsPage {
+struct ModelsPage<'a> {
     frame: Frame,
-    models: Vec<ModelRow>,
-    operations: Vec<(String, String)>,
-    query: String,
-}
-
-pub(super) struct ModelRow {
-    pub(super) id: String,
-    pub(super) description: String,
-    pub(super) capabilities: Vec<&'static str>,
-    pub(super) context: String,
-    pub(super) price: String,
-    pub(super) state: Html,
-    pub(super) is_chat: bool,
-    /// The models behind an alias, in the order of preference.
-    pub(super) targets: String,
+    models: Vec<&'a Model>,
+    operations: Vec<(String, i64)>,
+    query: &'a str,
 }
 
 pub(super) async fn list(
@@ -46,56 +35,44 @@ pub(super) async fn list(
     State(upstreams): Shared<Upstreams>,
     State(config): Shared<Config>,
 ) -> PageResult {
-    let query = context.param("q").to_lowercase();
+    let query = context.param("q");
+    let wanted = query.to_lowercase();
     let catalogue = upstreams.catalogue.load();
-    let models = catalogue.models().filter(|model| may_use(&context.caller, &model.id));
-    let models = models.filter(|model| model.id.to_lowercase().contains(&query));
+    let models = catalogue.models().filter(|model| may_use(&context.who.caller, &model.id));
+    let models = models.filter(|model| model.id.to_lowercase().contains(&wanted));
     page::show(&ModelsPage {
         frame: context.frame("Models and prices", "/models"),
-        models: models.map(|model| model_row(model)).collect(),
-        operations: operations(&config),
-        query: context.param("q").to_owned(),
+        models: models.map(|model| &**model).collect(),
+        operations: operations(&config).filter(|(_, price)| *price > 0).collect(),
+        query,
     })
 }
 
-pub(super) fn model_row(model: &Model) -> ModelRow {
-    let is_alias = model.full_target().is_none();
+/// The models behind an alias, in the order of preference; empty for another model.
+pub(super) fn targets(model: &Model) -> String {
+    if model.full_target().is_some() {
+        return String::new();
+    }
     let groups = model.groups.iter().map(|group| {
         let names: Vec<&str> = group.iter().map(|target| &*target.id).collect();
         names.join(" or ")
     });
-    let capabilities: Vec<_> = model.capabilities.iter().map(|word| word.word()).collect();
-    ModelRow {
-        id: model.id.to_string(),
-        description: model.description.clone().unwrap_or_default(),
-        context: model.context_length.map(pages::count).unwrap_or_default(),
-        price: credits(model.usual_price().get()),
-        state: if model.is_usable() {
-            pages::tag("good", "available")
-        } else {
-            pages::tag("bad", "unavailable")
-        },
-        is_chat: capabilities.contains(&"chat"),
-        capabilities,
-        targets: if is_alias { groups.collect::<Vec<_>>().join(", then ") } else { String::new() },
-    }
+    groups.collect::<Vec<_>>().join(", then ")
 }
 
-/// The prices of operations without a model; those that are free are left out.
-pub(super) fn operations(config: &Config) -> Vec<(String, String)> {
-    let price = |operation: Operation| (operation, config.prices.default_of(operation));
-    let priced = Operation::all().map(price).filter(|(_, price)| *price > 0);
-    priced.map(|(operation, price)| (operation.word().replace('_', " "), credits(price))).collect()
+/// The prices of operations without a model.
+pub(super) fn operations(config: &Config) -> impl Iterator<Item = (String, i64)> {
+    Operation::all()
+        .map(|operation| (operation.word().replace('_', " "), config.prices.default_of(operation)))
 }
 
 #[derive(Template)]
 #[template(path = "console/playground.html")]
-struct PlaygroundPage {
+struct PlaygroundPage<'a> {
     frame: Frame,
-    csrf: String,
     base_url: String,
-    models: Vec<(String, String)>,
-    chosen: String,
+    models: Vec<&'a Model>,
+    chosen: &'a str,
 }
 
 pub(super) async fn playground(
@@ -103,18 +80,22 @@ pub(super) async fn playground(
     State(upstreams): Shared<Upstreams>,
 ) -> PageResult {
     let catalogue = upstreams.catalogue.load();
-    let models = catalogue.models().filter(|model| {
-        model.is_for(Capability::Chat) && model.is_usable() && may_use(&context.caller, &model.id)
-    });
-    let price = |price: ledger::Micros| format!("{} credits", credits(price.get()));
-    let models = models.map(|it| (it.id.to_string(), price(it.prices.of(Operation::Chat))));
-    let base_url = context.config.public_url.to_string().trim_end_matches('/').to_owned();
     page::show(&PlaygroundPage {
         frame: context.frame("Playground", "/playground"),
-        csrf: context.csrf(),
-        base_url,
-        models: models.collect(),
-        chosen: context.param("model").to_owned(),
+        base_url: context.base_url(),
+        models: chat_models(&catalogue, &context.who.caller).collect(),
+        chosen: context.param("model"),
+    })
+}
+
+/// The models that a member can chat with now.
+pub(super) fn chat_models<'a>(
+    catalogue: &'a Catalogue,
+    caller: &Caller,
+) -> impl Iterator<Item = &'a Model> {
+    let models = catalogue.models().map(|model| &**model);
+    models.filter(|model| {
+        model.is_for(Capability::Chat) && model.is_usable() && may_use(caller, &model.id)
     })
 }
 
@@ -131,9 +112,31 @@ pub(super) async fn chat(
     let body = body::read(&context.config.limits, &head.headers, sent).await;
     let answered = match body {
         Ok(body) => {
-            calls.send_as(&context.info, &context.caller, InternalRequest::Chat(body)).await
+            calls.send_as(&context.info, &context.who.caller, InternalRequest::Chat(body)).await
         }
         Err(error) => Err(error),
     };
     answered.unwrap_or_else(IntoResponse::into_response)
+}
+
+#[derive(Template)]
+#[template(path = "console/connect.html")]
+struct ConnectPage {
+    frame: Frame,
+    url: String,
+    /// The model in the settings.
+    model: String,
+}
+
+/// Settings to paste into other programs.
+pub(super) async fn connect(
+    context: MemberContext,
+    State(upstreams): Shared<Upstreams>,
+) -> PageResult {
+    let model = upstreams.default_chat_model(&context.who.caller, None);
+    page::show(&ConnectPage {
+        frame: context.frame("Connect", "/connect"),
+        url: context.base_url(),
+        model: model.map_or_else(|| "PROVIDER/MODEL".to_owned(), |model| model.id.to_string()),
+    })
 }

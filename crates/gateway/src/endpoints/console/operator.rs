@@ -1,6 +1,5 @@
 //! The pages of operators.
 
-mod alerts;
 mod configuration;
 mod ledger;
 mod members;
@@ -12,7 +11,6 @@ use axum::routing::{MethodRouter, get, post};
 
 pub(super) use self::members::by_word as member_by_word;
 use super::super::state::AppState;
-use super::context::OperatorContext;
 use super::{key, keys, usage};
 
 pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
@@ -34,17 +32,14 @@ pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/operator/teams/{id}", get(members::show).post(members::change)),
         ("/operator/teams/{id}/post", post(members::transfer)),
         ("/operator/keys", get(keys::list_all)),
-        (
-            "/operator/keys/{id}",
-            get(key::show::<OperatorContext>).post(key::change::<OperatorContext>),
-        ),
-        ("/operator/keys/{id}/rotate", post(key::rotate::<OperatorContext>)),
-        ("/operator/keys/{id}/revoke", post(key::revoke::<OperatorContext>)),
+        ("/operator/keys/{id}", get(key::show).post(key::change)),
+        ("/operator/keys/{id}/rotate", post(key::rotate)),
+        ("/operator/keys/{id}/revoke", post(key::revoke)),
         ("/operator/usage", get(usage::show_all)),
         ("/operator/usage.csv", get(usage::csv_of_all)),
         ("/operator/ledger", get(ledger::show).post(ledger::check)),
         ("/operator/audit", get(ledger::audit)),
-        ("/operator/alerts", get(alerts::list).post(alerts::test)),
+        ("/operator/alerts", get(ledger::alerts).post(ledger::test_alert)),
         ("/operator/providers", get(providers::list)),
         ("/operator/providers/{id}/test", post(providers::test)),
         ("/operator/providers/{id}/state", post(providers::change)),

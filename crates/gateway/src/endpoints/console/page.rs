@@ -3,16 +3,15 @@
 use askama::Template;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use pages::{Frame, Html, NavItem, Notice};
+use pages::{Frame, NavItem};
 
 use super::assets;
-use super::fields::WrongField;
 use crate::config::Config;
 use crate::failure::ApiError;
 use crate::operator;
 
 /// What a page says after an action, by the word in its address.
-const DONE: &[(&str, &str)] = &[
+pub(super) const DONE: &[(&str, &str)] = &[
     ("signed-out", "You are signed out."),
     ("session-ended", "The session has ended."),
     ("key-changed", "The key is changed."),
@@ -32,46 +31,38 @@ const DONE: &[(&str, &str)] = &[
     ("already-posted", "This reference was posted before with the same amount; nothing moved now."),
 ];
 
-const fn item(
-    group: &'static str,
-    name: &'static str,
-    path: &'static str,
-    icon: &'static str,
-) -> NavItem {
-    NavItem { group, name, path, icon, is_current: false }
-}
-
 pub(super) const MEMBER_NAV: &[NavItem] = &[
-    item("", "Overview", "/", "home"),
-    item("", "Usage", "/usage", "chart"),
-    item("", "Receipts", "/receipts", "receipt"),
-    item("", "Keys", "/keys", "key"),
-    item("Models", "Models and prices", "/models", "cube"),
-    item("", "Playground", "/playground", "chat"),
-    item("", "Research", "/research", "search"),
-    item("", "Media", "/media", "image"),
-    item("Build", "Connect", "/connect", "plug"),
-    item("", "API reference", "/docs", "doc"),
+    NavItem::new("", "Overview", "/", "home"),
+    NavItem::new("", "Usage", "/usage", "chart"),
+    NavItem::new("", "Receipts", "/receipts", "receipt"),
+    NavItem::new("", "Keys", "/keys", "key"),
+    NavItem::new("Models", "Models and prices", "/models", "cube"),
+    NavItem::new("", "Playground", "/playground", "chat"),
+    NavItem::new("", "Research", "/research", "search"),
+    NavItem::new("", "Media", "/media", "image"),
+    NavItem::new("Build", "Connect", "/connect", "plug"),
+    NavItem::new("", "API reference", "/docs", "doc"),
 ];
 
-pub(super) const TEAM: NavItem = item("", "Team", "/team", "people");
+pub(super) const TEAM: NavItem = NavItem::new("", "Team", "/team", "people");
 
-pub(super) const OPERATOR_PAGES: NavItem = item("Service", "Operator pages", "/operator", "server");
-pub(super) const OWN_PAGES: NavItem = item("Account", "My pages", "/", "home");
+pub(super) const OPERATOR_PAGES: NavItem =
+    NavItem::new("Service", "Operator pages", "/operator", "server");
+pub(super) const OWN_PAGES: NavItem = NavItem::new("Account", "My pages", "/", "home");
 
 pub(super) const OPERATOR_NAV: &[NavItem] = &[
-    item("", "Overview", "/operator", "home"),
-    item("", "Members", "/operator/members", "people"),
-    item("", "Teams", "/operator/teams", "people"),
-    item("", "Keys", "/operator/keys", "key"),
-    item("", "Usage", "/operator/usage", "chart"),
-    item("", "Ledger", "/operator/ledger", "book"),
-    item("", "Audit log", "/operator/audit", "list"),
-    item("Service", "Providers", "/operator/providers", "server"),
-    item("", "Alerts", "/operator/alerts", "warn"),
-    item("", "Prices and aliases", "/operator/prices", "tag"),
-    item("", "Configuration", "/operator/configuration", "gear"),
-    item("", "API reference", "/docs", "doc"),
+    NavItem::new("", "Overview", "/operator", "home"),
+    NavItem::new("", "Members", "/operator/members", "people"),
+    NavItem::new("", "Teams", "/operator/teams", "people"),
+    NavItem::new("", "Keys", "/operator/keys", "key"),
+    NavItem::new("", "Usage", "/operator/usage", "chart"),
+    NavItem::new("", "Ledger", "/operator/ledger", "book"),
+    NavItem::new("", "Audit log", "/operator/audit", "list"),
+    NavItem::new("Service", "Providers", "/operator/providers", "server"),
+    NavItem::new("", "Alerts", "/operator/alerts", "warn"),
+    NavItem::new("", "Prices and aliases", "/operator/prices", "tag"),
+    NavItem::new("", "Configuration", "/operator/configuration", "gear"),
+    NavItem::new("", "API reference", "/docs", "doc"),
 ];
 
 pub(super) fn frame(config: &Config, title: &str) -> Frame {
@@ -85,13 +76,13 @@ pub(super) fn frame(config: &Config, title: &str) -> Frame {
     }
 }
 
-pub(super) fn done(word: &str) -> Option<Notice> {
-    let (_, text) = DONE.iter().find(|(known, _)| *known == word)?;
-    Some(Notice { kind: "good", text: (*text).to_owned() })
-}
-
-pub(super) fn refused(text: impl Into<String>) -> Notice {
-    Notice { kind: "bad", text: text.into() }
+/// The links of a list to its first page and to the next one.
+#[derive(Default)]
+pub(super) struct Pager {
+    /// The cursor of the next page; empty for none.
+    pub(super) next: String,
+    /// Whether this is not the first page.
+    pub(super) is_later: bool,
 }
 
 pub(super) fn show<T: Template>(page: &T) -> PageResult {
@@ -114,15 +105,37 @@ pub(super) type PageResult<T = Response> = Result<T, PageError>;
 pub(super) enum PageError {
     /// The person must sign in first, and then continues at this address.
     SignIn(String),
-    Shown {
+    Failed {
         status: StatusCode,
         message: String,
     },
+    /// A form was refused; it is shown again.
+    Refused(Refusal),
+}
+
+/// Why a form was refused, and which field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    /// Empty if it is no single field.
+    pub(super) field: &'static str,
+    pub(super) message: String,
+}
+
+impl Refusal {
+    pub(super) fn new(field: &'static str, message: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, field, message: message.into() }
+    }
+
+    /// The refusal of a request that the state of its object does not allow.
+    pub(super) fn conflict(self) -> Self {
+        Self { status: StatusCode::CONFLICT, ..self }
+    }
 }
 
 impl PageError {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self::Shown { status, message: message.into() }
+        Self::Failed { status, message: message.into() }
     }
 
     pub(super) fn missing(what: &str) -> Self {
@@ -137,6 +150,11 @@ impl PageError {
         let message = "The service failed. Try again; the log of the service says why.";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
+
+    /// A refusal is shown beside its form, anything else on a page of its own.
+    pub(super) fn refusal(self) -> PageResult<Refusal> {
+        if let Self::Refused(refusal) = self { Ok(refusal) } else { Err(self) }
+    }
 }
 
 #[derive(Template)]
@@ -144,7 +162,6 @@ impl PageError {
 struct ProblemPage {
     frame: Frame,
     message: String,
-    icon: Html,
 }
 
 impl IntoResponse for PageError {
@@ -154,12 +171,14 @@ impl IntoResponse for PageError {
                 let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
                 return redirect(&format!("/?next={next}"));
             }
-            Self::Shown { status, message } => (status, message),
+            Self::Failed { status, message } | Self::Refused(Refusal { status, message, .. }) => {
+                (status, message)
+            }
         };
         let title = status.canonical_reason().unwrap_or("Problem").to_owned();
         let (site, assets) = ("agent".to_owned(), assets().path());
         let frame = Frame { title, site, assets, ..Frame::default() };
-        let page = ProblemPage { frame, message, icon: pages::icon("warn") };
+        let page = ProblemPage { frame, message };
         pages::html(status, page.render().unwrap_or_default())
     }
 }
@@ -181,44 +200,42 @@ impl From<gateway_store::Error> for PageError {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) field: &'static str,
-    pub(super) message: String,
-}
-
-impl From<WrongField> for Refusal {
-    fn from(WrongField { field, message }: WrongField) -> Self {
-        Self { field, message }
+impl From<Refusal> for PageError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
     }
 }
 
-/// An action of an operator: a refusal is shown beside its form, a failure as a page.
-pub(super) fn refusal(error: operator::Error) -> PageResult<Refusal> {
-    match error {
-        operator::Error::Store(error) => Err(error.into()),
-        operator::Error::NoRandom => Err(PageError::internal()),
-        operator::Error::Missing(what) => Err(PageError::missing(what)),
-        operator::Error::Invalid { field, wanted } => {
-            Ok(Refusal { field, message: format!("{} must be {wanted}.", name_of(field)) })
+impl From<operator::Error> for PageError {
+    fn from(error: operator::Error) -> Self {
+        match error {
+            operator::Error::Store(error) => error.into(),
+            operator::Error::NoRandom => Self::internal(),
+            operator::Error::Missing(what) => Self::missing(what),
+            operator::Error::Stopping => ApiError::from(error).into(),
+            operator::Error::Invalid { field, wanted } => {
+                let (field, name) = field_of(field);
+                Refusal::new(field, format!("{name} must be {wanted}.")).into()
+            }
+            error => Refusal::new("", format!("{error}.")).into(),
         }
-        error => Ok(Refusal { field: "", message: format!("{error}.") }),
     }
 }
 
-fn name_of(field: &str) -> &str {
+/// The field of a form, and its name, for a field of the admin API.
+fn field_of(field: &'static str) -> (&'static str, &'static str) {
     match field {
-        "amount_micros" => "The amount (in micro-credits)",
-        "budget.amount_micros" => "The budget (in micro-credits)",
-        "spend_limit_micros" => "The spend limit (in micro-credits)",
-        "requests_per_minute" => "Requests per minute",
-        "overlap_seconds" => "The time for the old key (in seconds)",
-        "concurrency" => "Requests at once",
-        "scopes" => "The scopes",
-        "models" => "The models",
-        "name" => "The name",
-        "reason" => "The reason",
-        "reference" => "The reference",
-        field => field,
+        "amount_micros" => ("amount", "The amount (in micro-credits)"),
+        "budget.amount_micros" => ("budget", "The budget (in micro-credits)"),
+        "spend_limit_micros" => ("spend", "The spend limit (in micro-credits)"),
+        "requests_per_minute" => ("rate", "Requests per minute"),
+        "overlap_seconds" => ("overlap", "The time for the old key (in seconds)"),
+        "concurrency" => (field, "Requests at once"),
+        "scopes" => (field, "The scopes"),
+        "models" => (field, "The models"),
+        "name" => (field, "The name"),
+        "reason" => (field, "The reason"),
+        "reference" => (field, "The reference"),
+        field => (field, field),
     }
 }

@@ -1,16 +1,18 @@
 //! Receipts: the charges and payments of a member, newest first, and one of them.
 
+use std::borrow::Cow;
+
 use askama::Template;
 use gateway_store::{RelatedReceipts, StatementLine, Store};
-use ledger::{ChargeRule, HoldId, MemberId, PostingKind, Receipt};
-use pages::{Frame, Html, credits};
+use ledger::{ChargeRule, HoldId, MemberId, Micros, PostingKind, Receipt, Time};
+use pages::Frame;
 use wire::account::AttemptView;
 
 use super::super::path::Id;
 use super::context::MemberContext;
-use super::page::{self, PageError, PageResult, redirect};
+use super::filters;
+use super::page::{self, PageError, PageResult, Pager, redirect};
 use crate::billing::attempts;
-use crate::clock;
 
 const PAGE: usize = 25;
 /// Postings that one search looks at.
@@ -19,29 +21,59 @@ const BATCH: u32 = 500;
 
 #[derive(Template)]
 #[template(path = "console/receipts.html")]
-struct ReceiptsPage {
+struct ReceiptsPage<'a> {
     frame: Frame,
     rows: Vec<ReceiptRow>,
-    query: String,
-    kind: String,
+    query: &'a str,
+    kind: &'a str,
     kinds: &'static [(&'static str, &'static str)],
-    /// The cursor of the next page; empty for none.
-    next: String,
-    is_first: bool,
+    pager: Pager,
     is_filtered: bool,
 }
 
 pub(super) struct ReceiptRow {
-    pub(super) at: Html,
+    pub(super) at: Time,
     /// The operation, or the kind of payment.
-    pub(super) what: String,
+    pub(super) what: Cow<'static, str>,
     /// The model, or the reason of a payment.
     pub(super) detail: String,
-    pub(super) amount: String,
-    pub(super) balance: String,
-    pub(super) is_credit: bool,
-    /// The id of the request; empty for a payment.
-    pub(super) request: String,
+    pub(super) amount: Micros,
+    /// `None` if the team paid.
+    pub(super) balance: Option<Micros>,
+    /// `None` for a payment.
+    pub(super) request: Option<HoldId>,
+}
+
+/// A charge of a team.
+impl From<Receipt> for ReceiptRow {
+    fn from(receipt: Receipt) -> Self {
+        Self {
+            at: receipt.at,
+            what: receipt.operation,
+            detail: receipt.model.as_deref().unwrap_or_default().to_owned(),
+            amount: Micros::new(-receipt.charged.get()),
+            balance: None,
+            request: Some(receipt.id),
+        }
+    }
+}
+
+impl From<StatementLine> for ReceiptRow {
+    fn from(line: StatementLine) -> Self {
+        let posting = line.posting;
+        Self {
+            at: posting.at,
+            what: match posting.kind {
+                PostingKind::Charge => line.operation.unwrap_or_default().into(),
+                PostingKind::TopUp => "top-up".into(),
+                PostingKind::Adjustment => "adjustment".into(),
+            },
+            detail: line.model.or(posting.reason).unwrap_or_default(),
+            amount: posting.amount,
+            balance: Some(posting.balance),
+            request: posting.hold,
+        }
+    }
 }
 
 const TEAM: &str = "team";
@@ -53,44 +85,6 @@ const KINDS: &[(&str, &str)] = &[
     ("top_up", "Top-ups"),
     ("adjustment", "Adjustments"),
 ];
-
-pub(super) fn rows_of_team(receipts: Vec<Receipt>) -> Vec<ReceiptRow> {
-    let now = clock::now().micros();
-    let row = |receipt: Receipt| ReceiptRow {
-        at: pages::moment(receipt.at.micros(), now),
-        what: receipt.operation.replace('_', " "),
-        detail: receipt.model.as_deref().unwrap_or_default().to_owned(),
-        amount: credits(-receipt.charged.get()),
-        balance: String::new(),
-        is_credit: false,
-        request: receipt.id.to_string(),
-    };
-    receipts.into_iter().map(row).collect()
-}
-
-pub(super) fn rows(lines: Vec<StatementLine>) -> Vec<ReceiptRow> {
-    let now = clock::now().micros();
-    lines.into_iter().map(|line| row(line, now)).collect()
-}
-
-fn row(line: StatementLine, now: i64) -> ReceiptRow {
-    let posting = line.posting;
-    let what = match posting.kind {
-        PostingKind::Charge => line.operation.unwrap_or_default().replace('_', " "),
-        PostingKind::TopUp => "top-up".to_owned(),
-        PostingKind::Adjustment => "adjustment".to_owned(),
-    };
-    let amount = posting.amount.get();
-    ReceiptRow {
-        at: pages::moment(posting.at.micros(), now),
-        what,
-        detail: line.model.or(posting.reason).unwrap_or_default(),
-        amount: if amount > 0 { format!("+{}", credits(amount)) } else { credits(amount) },
-        balance: credits(posting.balance.get()),
-        is_credit: amount > 0,
-        request: posting.hold.map(|hold| hold.to_string()).unwrap_or_default(),
-    }
-}
 
 struct Search<'a> {
     words: String,
@@ -182,25 +176,24 @@ pub(super) async fn list(context: MemberContext) -> PageResult {
     if HoldId::parse(query).is_some() {
         return Ok(redirect(&format!("/receipts/{query}")));
     }
-    let before = context.param("before");
     let search = Search { words: query.to_lowercase(), kind };
-    let (store, member) = (context.store(), context.caller.key.member);
+    let (store, member) = (context.store(), context.who.caller.key.member);
     let (rows, next) = if kind == TEAM {
-        let (found, next) = search.run_on_team(store, member, HoldId::parse(before)).await?;
-        (rows_of_team(found), next.map(|id| id.to_string()))
+        let before = HoldId::parse(context.param("before"));
+        let (found, next) = search.run_on_team(store, member, before).await?;
+        (found.into_iter().map(ReceiptRow::from).collect(), next.map(|id| id.to_string()))
     } else {
-        let start = before.parse().ok().filter(|&start: &i64| start > 0).unwrap_or(i64::MAX);
-        let (lines, next) = search.run(store, member, start).await?;
-        (rows(lines), next.map(|next| next.to_string()))
+        let before = context.before().unwrap_or(i64::MAX);
+        let (lines, next) = search.run(store, member, before).await?;
+        (lines.into_iter().map(ReceiptRow::from).collect(), next.map(|next| next.to_string()))
     };
     page::show(&ReceiptsPage {
         frame: context.frame("Receipts", "/receipts"),
         rows,
-        query: query.to_owned(),
-        kind: kind.to_owned(),
+        query,
+        kind,
         kinds: KINDS,
-        next: next.unwrap_or_default(),
-        is_first: before.is_empty(),
+        pager: context.pager_to(next),
         is_filtered: !query.is_empty() || !matches!(kind, "all" | TEAM),
     })
 }
@@ -209,90 +202,25 @@ pub(super) async fn list(context: MemberContext) -> PageResult {
 #[template(path = "console/receipt.html")]
 struct ReceiptPage {
     frame: Frame,
-    id: String,
-    operation: String,
-    model: String,
-    charged: String,
-    rule: &'static str,
-    meaning: &'static str,
-    outcome: Html,
-    input: String,
-    output: String,
-    started: String,
-    ended: String,
-    took: String,
-    attempts: Vec<AttemptRow>,
-    /// The request that this one belongs to; empty if there is none.
-    parent: String,
-    children: Vec<ChildRow>,
-    is_paid_by_team: bool,
-}
-
-/// An upstream that was asked.
-struct AttemptRow {
-    model: String,
-    outcome: String,
-    took: String,
-}
-
-struct ChildRow {
-    id: String,
-    operation: String,
-    charged: String,
-    meaning: &'static str,
+    receipt: Receipt,
+    related: RelatedReceipts,
+    attempts: Vec<AttemptView>,
 }
 
 pub(super) async fn show(context: MemberContext, Id(id): Id) -> PageResult {
     let found = match HoldId::parse(&id) {
-        Some(id) => context.store().receipt(Some(context.caller.key.member), id).await?,
+        Some(id) => context.store().receipt(Some(context.who.caller.key.member), id).await?,
         None => None,
     };
     let receipt = found.ok_or_else(|| {
         PageError::new(http::StatusCode::NOT_FOUND, "No request of yours with this id has ended.")
     })?;
-    let related = context.store().related_receipts(receipt.id).await?;
-    page::show(&receipt_page(context.frame("Receipt", "/receipts"), &receipt, related))
-}
-
-fn receipt_page(frame: Frame, receipt: &Receipt, related: RelatedReceipts) -> ReceiptPage {
-    let child = |receipt: Receipt| ChildRow {
-        id: receipt.id.to_string(),
-        operation: receipt.operation.replace('_', " "),
-        charged: credits(receipt.charged.get()),
-        meaning: meaning(receipt.rule),
-    };
-    let attempt = |it: AttemptView| AttemptRow {
-        model: it.model,
-        outcome: it.outcome.replace('_', " "),
-        took: format!("{} ms", pages::count(it.took_ms)),
-    };
-    let tokens = |count: Option<i64>| {
-        count.map_or("unknown".to_owned(), |count| pages::count(count.unsigned_abs()))
-    };
-    let is_charged = receipt.charged.get() > 0;
-    ReceiptPage {
-        frame,
-        id: receipt.id.to_string(),
-        operation: receipt.operation.replace('_', " "),
-        model: receipt.model.as_deref().unwrap_or("none").to_owned(),
-        charged: credits(receipt.charged.get()),
-        rule: receipt.rule.as_str(),
-        meaning: meaning(receipt.rule),
-        outcome: if is_charged {
-            pages::tag("plain", "charged")
-        } else {
-            pages::tag("good", "free")
-        },
-        input: tokens(receipt.tokens.input),
-        output: tokens(receipt.tokens.output),
-        started: pages::exact_time(receipt.since.micros()),
-        ended: pages::exact_time(receipt.at.micros()),
-        took: pages::duration(receipt.at.micros() - receipt.since.micros()),
-        attempts: attempts(receipt).into_iter().map(attempt).collect(),
-        parent: related.parent.map(|id| id.to_string()).unwrap_or_default(),
-        children: related.children.into_iter().map(child).collect(),
-        is_paid_by_team: receipt.payer != receipt.member,
-    }
+    page::show(&ReceiptPage {
+        frame: context.frame("Receipt", "/receipts"),
+        related: context.store().related_receipts(receipt.id).await?,
+        attempts: attempts(&receipt),
+        receipt,
+    })
 }
 
 fn meaning(rule: ChargeRule) -> &'static str {

@@ -6,21 +6,23 @@ use askama::Template;
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use gateway_store::JobStep;
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
-use pages::{Frame, Html, credits};
+use ledger::Time;
+use pages::{Frame, Html};
 use serde_json::json;
-use wire::research::{JobSource, JobView};
+use wire::research::{JobStepView, JobView};
 
 use super::super::internal_call::{InternalCalls, InternalRequest};
 use super::super::path::Id;
 use super::context::MemberContext;
-use super::page::{self, PageError, PageResult, redirect};
-use crate::clock;
-use crate::config::Capability;
+use super::filters;
+use super::models::chat_models;
+use super::page::{self, PageError, PageResult, Pager, Refusal, redirect};
+use crate::catalogue::Model;
 use crate::endpoints::state::Shared;
 use crate::failure::ApiError;
-use crate::identity::may_use;
 use crate::research::{Research, view};
 use crate::upstreams::Upstreams;
 
@@ -28,23 +30,12 @@ const PAGE: u32 = 20;
 
 #[derive(Template)]
 #[template(path = "console/research.html")]
-struct ResearchPage {
+struct ResearchPage<'a> {
     frame: Frame,
-    csrf: String,
-    jobs: Vec<JobRow>,
-    models: Vec<String>,
-    query: String,
-    next: String,
-}
-
-struct JobRow {
-    id: String,
-    query: String,
-    model: String,
-    state: Html,
-    progress: String,
-    created: Html,
-    charge: String,
+    jobs: Vec<(JobView, Time)>,
+    models: Vec<&'a Model>,
+    query: &'a str,
+    pager: Pager,
 }
 
 pub(super) async fn list(
@@ -63,43 +54,24 @@ async fn jobs_page(
     refusal: Option<ApiError>,
 ) -> PageResult {
     let after = Some(context.param("after")).filter(|after| !after.is_empty());
-    let (jobs, has_more) = research.list(&context.caller, PAGE, after).await?;
-    let now = clock::now().micros();
-    let jobs: Vec<JobRow> = jobs
-        .iter()
-        .map(|job| {
-            let created = pages::moment(job.created_at.micros(), now);
-            let job = view::job(job, &[]);
-            JobRow {
-                state: state(&job.status),
-                progress: format!("{} of {}", job.progress.done, job.progress.total),
-                created,
-                charge: job.charge_micros.map(credits).unwrap_or_default(),
-                id: job.id,
-                query: job.query,
-                model: job.model,
-            }
-        })
-        .collect();
+    let (jobs, has_more) = research.list(&context.who.caller, PAGE, after).await?;
+    let jobs: Vec<_> = jobs.iter().map(|job| (view::job(job, &[]), job.created_at)).collect();
+    let next = jobs.last().filter(|_| has_more).map(|(job, _)| job.id.clone());
     let catalogue = upstreams.catalogue.load();
-    let models = catalogue.models().filter(|model| {
-        model.is_for(Capability::Chat) && model.is_usable() && may_use(&context.caller, &model.id)
+    let refusal = refusal.map(|error| {
+        let status = StatusCode::from_u16(error.code().status());
+        let status = status.unwrap_or(StatusCode::BAD_REQUEST);
+        Refusal { status, ..Refusal::new("", error.message()) }
     });
-    let mut frame = context.frame("Research", "/research");
-    let status = refusal.as_ref().map_or(200, |error| error.code().status());
-    if let Some(error) = refusal {
-        frame.notice = Some(page::refused(error.message()));
-    }
+    let (frame, status) = context.form_frame("Research", "/research", refusal);
     let page = ResearchPage {
         frame,
-        csrf: context.csrf(),
-        next: if has_more { jobs.last().map(|job| job.id.clone()) } else { None }
-            .unwrap_or_default(),
         jobs,
-        models: models.map(|model| model.id.to_string()).collect(),
-        query: query.to_owned(),
+        models: chat_models(&catalogue, &context.who.caller).collect(),
+        query,
+        pager: context.pager_to(next),
     };
-    page::show_as(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), &page)
+    page::show_as(status, &page)
 }
 
 fn state(status: &str) -> Html {
@@ -125,7 +97,7 @@ pub(super) async fn start(
         wanted["model"] = fields.get("model").into();
     }
     let request = InternalRequest::StartResearch(wanted.to_string().into());
-    let started = match calls.send_as(&context.info, &context.caller, request).await {
+    let started = match calls.send_as(&context.info, &context.who.caller, request).await {
         Ok(started) => started,
         Err(error) => {
             let query = fields.get("query");
@@ -142,29 +114,11 @@ pub(super) async fn start(
 #[template(path = "console/research_job.html")]
 struct JobPage {
     frame: Frame,
-    csrf: String,
     job: JobView,
-    state: Html,
+    created_at: Time,
     is_over: bool,
-    charge: String,
-    created: Html,
-    steps: Vec<StepRow>,
-    report: Html,
-    sources: Vec<SourceRow>,
-}
-
-struct StepRow {
-    kind: String,
-    about: String,
-    took: String,
-}
-
-struct SourceRow {
-    n: u32,
-    title: String,
-    url: String,
-    /// Whether the address may be a link.
-    is_web: bool,
+    /// The kind of each step, what it was about, and how long it took.
+    steps: Vec<(String, String, String)>,
 }
 
 pub(super) async fn show(
@@ -172,28 +126,18 @@ pub(super) async fn show(
     State(research): Shared<Research>,
     Id(id): Id,
 ) -> PageResult {
-    let found = research.find(&context.caller, &id).await?;
-    let (created_at, is_over) = (found.created_at.micros(), found.status.is_over());
+    let found = research.find(&context.who.caller, &id).await?;
     let steps = context.store().job_steps(found.id).await?;
-    let took = steps.iter().map(|it| it.finished_at.micros() - it.started_at.micros());
-    let took: Vec<String> = took.map(pages::duration).collect();
     let job = view::job(&found, &steps);
-    let steps = job.steps.iter().zip(took).map(|(step, took)| StepRow {
-        kind: step.kind.clone(),
-        about: about(&step.detail),
-        took,
-    });
-    let report = job.report.as_ref().map(|report| pages::markdown(&report.markdown));
+    let step = |(step, it): (&JobStepView, &JobStep)| {
+        let took = it.finished_at.micros() - it.started_at.micros();
+        (step.kind.clone(), about(&step.detail), pages::duration(took))
+    };
     page::show(&JobPage {
         frame: context.frame("Research job", "/research"),
-        csrf: context.csrf(),
-        state: state(&job.status),
-        is_over,
-        charge: job.charge_micros.map(credits).unwrap_or_default(),
-        created: pages::moment(created_at, clock::now().micros()),
-        steps: steps.collect(),
-        report: report.unwrap_or_default(),
-        sources: job.sources.iter().map(source).collect(),
+        steps: job.steps.iter().zip(&steps).map(step).collect(),
+        created_at: found.created_at,
+        is_over: found.status.is_over(),
         job,
     })
 }
@@ -205,10 +149,9 @@ fn about(detail: &serde_json::Value) -> String {
     found.unwrap_or_default().chars().take(200).collect()
 }
 
-fn source(source: &JobSource) -> SourceRow {
-    let url = source.url.clone();
-    let is_web = url.starts_with("https://") || url.starts_with("http://");
-    SourceRow { n: source.n, title: source.title.clone(), url, is_web }
+/// Whether an address may be a link.
+fn is_web(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with("http://")
 }
 
 /// The events of a job, of which the page only needs to know that there are some.
@@ -220,7 +163,7 @@ pub(super) async fn events(
 ) -> Response {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let request = InternalRequest::ResearchEvents { id, after: last.unwrap_or(0) };
-    let answered = calls.send_as(&context.info, &context.caller, request).await;
+    let answered = calls.send_as(&context.info, &context.who.caller, request).await;
     answered.unwrap_or_else(IntoResponse::into_response)
 }
 
@@ -231,6 +174,6 @@ pub(super) async fn cancel(
     request: Request,
 ) -> PageResult {
     context.submitted(request).await?;
-    research.cancel(&context.caller, &id).await?;
+    research.cancel(&context.who.caller, &id).await?;
     Ok(redirect(&format!("/research/{id}?done=cancelled")))
 }

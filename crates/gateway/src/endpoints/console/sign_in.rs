@@ -3,22 +3,21 @@
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use gateway_store::WebSession;
 use http::header::SET_COOKIE;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use pages::{Frame, Html, Token};
+use pages::{Fields, Frame, Notice, Token};
 
 use super::super::admin::is_same;
 use super::super::path::Id;
 use super::super::state::AppState;
 use super::super::{check_host, not_found};
-use super::context::{self, PageContext, SessionStarter, SignedIn};
+use super::context::{self, MemberAccess, MemberContext, PageContext, start_session};
 use super::cookie::Cookie;
-use super::fields::Fields;
-use super::page::{self, PageError, PageResult, redirect};
-use super::{accepts_html, overview};
+use super::page::{self, DONE, PageError, PageResult, redirect};
+use super::{accepts_html, filters, overview};
 use crate::billing::Billing;
-use crate::clock;
 use crate::config::Config;
 use crate::endpoints::state::Shared;
 use crate::identity::{Identities, hex};
@@ -31,7 +30,6 @@ const FORM_SECONDS: u64 = 3600;
 #[template(path = "console/sign_in.html")]
 struct SignInPage {
     frame: Frame,
-    csrf: String,
     next: String,
 }
 
@@ -59,14 +57,16 @@ pub(super) async fn root(
 async fn shown(parts: &mut Parts, state: &AppState, config: &Config) -> PageResult {
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
     match context::find(parts, state).await? {
-        Some(SignedIn::Operator(_)) => Ok(redirect("/operator")),
-        Some(SignedIn::Member(_)) if is_local(query.get("next")) => Ok(redirect(query.get("next"))),
-        Some(SignedIn::Member(context)) => overview::show(*context).await,
+        Some((_, None)) => Ok(redirect("/operator")),
+        Some(_) if is_local(query.get("next")) => Ok(redirect(query.get("next"))),
+        Some((context, Some(caller))) => {
+            overview::show(MemberContext { context, who: MemberAccess { caller } }).await
+        }
         None if parts.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site") => {
             page::show(&AskAgain)
         }
         None => {
-            let notice = page::done(query.get("done"));
+            let notice = Notice::done(DONE, query.get("done"));
             form(config, &parts.headers, query.get("next"), StatusCode::OK, notice)
         }
     }
@@ -77,14 +77,13 @@ fn form(
     headers: &HeaderMap,
     next: &str,
     status: StatusCode,
-    notice: Option<pages::Notice>,
+    notice: Option<Notice>,
 ) -> PageResult {
     // The token of a form that is open in another tab stays valid.
     let token = Cookie::SignIn.token(headers, config).or_else(Token::draw);
     let token = token.ok_or_else(PageError::internal)?;
     let page = SignInPage {
-        frame: Frame { notice, ..page::frame(config, "Sign in") },
-        csrf: token.csrf(),
+        frame: Frame { notice, csrf: token.csrf(), ..page::frame(config, "Sign in") },
         next: if is_local(next) { next.to_owned() } else { String::new() },
     };
     let mut response = page::show_as(status, &page)?;
@@ -103,7 +102,7 @@ pub(super) async fn sign_in(
     check_host(&config, request.headers())?;
     let headers = request.headers().clone();
     let Some(token) = Cookie::SignIn.token(&headers, &config) else {
-        let notice = page::refused("The form was open too long, or cookies are off. Try again.");
+        let notice = Notice::bad("The form was open too long, or cookies are off. Try again.");
         return form(&config, &headers, "", StatusCode::FORBIDDEN, Some(notice));
     };
     let fields = context::read_form(&config, &token, request).await?;
@@ -119,17 +118,16 @@ pub(super) async fn sign_in(
                 403 => "The operator of this service blocked this member.",
                 _ => return Err(error.into()),
             };
-            let notice = page::refused(text);
+            let notice = Notice::bad(text);
             let next = fields.get("next");
             return form(&config, &headers, next, StatusCode::UNAUTHORIZED, Some(notice));
         }
     };
     let next = Some(fields.get("next")).filter(|next| is_local(next)).unwrap_or("/");
     let mut response = redirect(next);
-    let (config, billing, info) = (&*config, &*billing, &info);
-    let starter = SessionStarter { config, billing, info, headers: &headers };
-    response.headers_mut().append(SET_COOKIE, starter.start(caller.as_ref()).await?);
-    if let Some(gone) = Cookie::SignIn.set(config, None, 0) {
+    let session = start_session(&config, &billing, &info, &headers, caller.as_ref()).await?;
+    response.headers_mut().append(SET_COOKIE, session);
+    if let Some(gone) = Cookie::SignIn.set(&config, None, 0) {
         response.headers_mut().append(SET_COOKIE, gone);
     }
     Ok(response)
@@ -155,38 +153,15 @@ fn is_local(address: &str) -> bool {
 #[template(path = "console/sessions.html")]
 struct SessionsPage {
     frame: Frame,
-    csrf: String,
-    sessions: Vec<SessionRow>,
-}
-
-struct SessionRow {
-    id: String,
-    client: String,
-    key: String,
-    address: String,
-    created: Html,
-    seen: Html,
-    is_this: bool,
+    sessions: Vec<WebSession>,
+    /// The session of this request.
+    own: [u8; 32],
 }
 
 pub(super) async fn sessions(context: PageContext) -> PageResult {
-    let now = clock::now().micros();
     let sessions = context.store().sessions(context.session.member).await?;
-    let sessions = sessions.into_iter().map(|session| SessionRow {
-        id: hex(&session.hash),
-        client: browser(&session.client),
-        key: session.key.unwrap_or_else(|| "admin token".to_owned()),
-        address: session.address,
-        created: pages::moment(session.created_at.micros(), now),
-        seen: pages::moment(session.seen_at.micros(), now),
-        is_this: session.hash == context.session.hash,
-    });
-    let sessions = sessions.collect();
-    page::show(&SessionsPage {
-        frame: context.frame("Sessions", ""),
-        csrf: context.csrf(),
-        sessions,
-    })
+    let own = context.session.hash;
+    page::show(&SessionsPage { frame: context.frame("Sessions", ""), sessions, own })
 }
 
 pub(super) async fn end(context: PageContext, Id(id): Id, request: Request) -> PageResult {

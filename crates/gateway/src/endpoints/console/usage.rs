@@ -8,8 +8,8 @@ use axum::Extension;
 use axum::body::Body;
 use axum::response::Response;
 use gateway_store::Store;
+use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, REFRESH};
-use http::{HeaderValue, StatusCode};
 use ledger::MemberId;
 use pages::{BarChart, Frame, Html, Series, credits};
 use time::format_description::well_known::Iso8601;
@@ -17,7 +17,8 @@ use time::{Date, Duration};
 use wire::usage::{UsageEntry, UsageList, UsageSums};
 
 use super::context::{ManagerContext, MemberContext, OperatorContext, PageContext};
-use super::page::{self, PageError, PageResult, refusal};
+use super::filters;
+use super::page::{self, PageResult};
 use super::slow_usage::SlowUsage;
 use crate::clock;
 use crate::usage::UsageOrder;
@@ -32,36 +33,29 @@ const MAX_LINES: u32 = 9999;
 /// Bars of a chart: three years and a few days.
 const MAX_BARS: usize = 1100;
 
-const MEMBER_DIMENSIONS: &[(&str, &str)] =
-    &[("model", "Model"), ("key", "Key"), ("operation", "Operation"), ("day", "Day")];
-const OPERATOR_DIMENSIONS: &[(&str, &str)] = &[
-    ("member", "Member"),
-    ("team", "Team"),
-    ("model", "Model"),
-    ("provider", "Provider"),
-    ("operation", "Operation"),
-    ("day", "Day"),
-];
-const TEAM_DIMENSIONS: &[(&str, &str)] =
-    &[("member", "Member"), ("model", "Model"), ("operation", "Operation"), ("day", "Day")];
-const MEASURES: &[(&str, &str)] =
-    &[("credits", "Credits"), ("requests", "Requests"), ("tokens", "Tokens")];
+const OF_MEMBER: &[&str] = &["model", "key", "operation", "day"];
+const OF_TEAM: &[&str] = &["member", "model", "operation", "day"];
+const OF_ALL: &[&str] = &["member", "team", "model", "provider", "operation", "day"];
+const MEASURES: &[&str] = &["credits", "requests", "tokens"];
 
 #[derive(Template)]
 #[template(path = "console/usage.html")]
 struct UsagePage {
     frame: Frame,
-    path: &'static str,
+    subject: Subject,
     view: View,
-    dimensions: &'static [(&'static str, &'static str)],
-    measures: &'static [(&'static str, &'static str)],
-    ranges: [u16; 4],
     chart: Html,
-    rows: Vec<UsageRow>,
-    name: &'static str,
-    total: UsageRow,
-    has_more: bool,
-    is_pending: bool,
+    /// `None` while it is added up.
+    table: Option<UsageList>,
+}
+
+impl UsagePage {
+    /// The part of a line in the total, in percent.
+    fn share(&self, sums: &UsageSums, total: &UsageSums) -> String {
+        let all = measured(self.view.show, total).max(1);
+        let tenths = i128::from(measured(self.view.show, sums)) * 1000 / i128::from(all);
+        format!("{}.{} %", tenths / 10, tenths % 10)
+    }
 }
 
 /// What the address asks for.
@@ -75,119 +69,86 @@ struct View {
     to: String,
 }
 
-struct UsageRow {
-    name: String,
-    requests: String,
-    input: String,
-    output: String,
-    credits: String,
-    /// Of the total, in percent.
-    share: String,
-}
-
 #[derive(Clone, Copy)]
 struct Subject {
     path: &'static str,
     nav: &'static str,
     member: Option<MemberId>,
     team: Option<MemberId>,
-    dimensions: &'static [(&'static str, &'static str)],
-}
-
-struct Shown {
-    view: View,
-    chart: Html,
-    table: UsageList,
-    is_pending: bool,
+    dimensions: &'static [&'static str],
 }
 
 impl Subject {
     fn of_member(context: &MemberContext) -> Self {
-        let member = Some(context.caller.key.member);
+        let member = Some(context.who.caller.key.member);
         let path = "/usage";
-        Self { path, nav: path, member, team: None, dimensions: MEMBER_DIMENSIONS }
+        Self { path, nav: path, member, team: None, dimensions: OF_MEMBER }
     }
 
     fn of_team(context: &ManagerContext) -> Self {
-        let team = Some(context.managed);
+        let team = Some(context.who.team);
         let (path, nav) = ("/team/usage", "/team");
-        Self { path, nav, member: None, team, dimensions: TEAM_DIMENSIONS }
+        Self { path, nav, member: None, team, dimensions: OF_TEAM }
     }
 
     fn of_all() -> Self {
-        let (path, dimensions) = ("/operator/usage", OPERATOR_DIMENSIONS);
+        let (path, dimensions) = ("/operator/usage", OF_ALL);
         Self { path, nav: path, member: None, team: None, dimensions }
     }
 
-    async fn ask(
-        &self,
-        store: &Store,
-        view: &View,
-        by: String,
-        limit: u32,
-    ) -> PageResult<UsageList> {
-        let (from, to) = (Some(view.from.clone()), Some(view.to.clone()));
-        let (member, team) = (self.member, self.team);
-        let order = UsageOrder { member, team, from, to, by: Some(by), limit: Some(limit) };
-        order.answer(store, clock::now()).await.map_err(|error| match refusal(error) {
-            Ok(refused) => PageError::new(StatusCode::BAD_REQUEST, refused.message),
-            Err(error) => error,
-        })
+    async fn ask(self, store: &Store, view: &View, by: &str, limit: u32) -> PageResult<UsageList> {
+        let order = UsageOrder {
+            member: self.member,
+            team: self.team,
+            from: Some(view.from.clone()),
+            to: Some(view.to.clone()),
+            by: Some(by.to_owned()),
+            limit: Some(limit),
+        };
+        Ok(order.answer(store, clock::now()).await?)
     }
 
-    async fn page(&self, context: &PageContext) -> PageResult {
+    async fn page(self, context: &PageContext) -> PageResult {
         let view = View::read(context, self.dimensions);
-        let table = self.ask(context.store(), &view, view.by.to_owned(), MAX_ROWS).await?;
-        let lines = self.ask(context.store(), &view, by_day(view.by), MAX_LINES).await?;
+        let table = self.ask(context.store(), &view, view.by, MAX_ROWS).await?;
+        let lines = self.ask(context.store(), &view, &by_day(view.by), MAX_LINES).await?;
         let chart = chart(&view, &table, &lines);
-        self.show(context, Shown { view, chart, table, is_pending: false })
+        self.show(context, view, chart, Some(table))
     }
 
     /// The page over all members by member or by team, which may take long to add up.
     async fn slow_page(self, context: &PageContext, view: View, slow: &SlowUsage) -> PageResult {
         let days = View { by: "day", ..view.clone() };
-        let lines = self.ask(context.store(), &days, days.by.to_owned(), MAX_LINES).await?;
+        let lines = self.ask(context.store(), &days, days.by, MAX_LINES).await?;
         let chart = chart(&days, &lines, &lines);
         let ask = {
             let (billing, view) = (Arc::clone(&context.billing), view.clone());
-            async move { self.ask(&billing.store, &view, view.by.to_owned(), MAX_ROWS).await }
+            async move { self.ask(&billing.store, &view, view.by, MAX_ROWS).await }
         };
         let name = format!("{} {} {}", view.by, view.from, view.to);
         let table = slow.get(name, ask).await?;
         let is_pending = table.is_none();
-        let none = UsageList { data: Vec::new(), has_more: false, ..lines };
-        let shown = Shown { view, chart, table: table.unwrap_or(none), is_pending };
-        let mut response = self.show(context, shown)?;
+        let mut response = self.show(context, view, chart, table)?;
         if is_pending {
             response.headers_mut().insert(REFRESH, HeaderValue::from_static("2"));
         }
         Ok(response)
     }
 
-    fn show(&self, context: &PageContext, shown: Shown) -> PageResult {
-        let Shown { view, chart, table, is_pending } = shown;
-        let name = self.dimensions.iter().find(|(word, _)| *word == view.by);
-        let all = measured(view.show, &table.total);
-        let row = |entry: &UsageEntry| row(name_of(view.by, entry), &entry.sums, view.show, all);
-        page::show(&UsagePage {
-            frame: context.frame("Usage", self.nav),
-            path: self.path,
-            chart,
-            rows: table.data.iter().map(row).collect(),
-            name: name.map_or("", |(_, name)| name),
-            total: self::row("Total".to_owned(), &table.total, view.show, all),
-            has_more: table.has_more,
-            is_pending,
-            dimensions: self.dimensions,
-            measures: MEASURES,
-            ranges: RANGES,
-            view,
-        })
+    fn show(
+        self,
+        context: &PageContext,
+        view: View,
+        chart: Html,
+        table: Option<UsageList>,
+    ) -> PageResult {
+        let frame = context.frame("Usage", self.nav);
+        page::show(&UsagePage { frame, subject: self, view, chart, table })
     }
 
-    async fn csv(&self, context: &PageContext) -> PageResult {
+    async fn csv(self, context: &PageContext) -> PageResult {
         let view = View::read(context, self.dimensions);
-        let list = self.ask(context.store(), &view, by_day(view.by), MAX_LINES).await?;
+        let list = self.ask(context.store(), &view, &by_day(view.by), MAX_LINES).await?;
         let mut text =
             format!("day,{},requests,input_tokens,output_tokens,charged_micros\n", view.by);
         for entry in &list.data {
@@ -248,9 +209,7 @@ pub(super) async fn csv_of_team(context: ManagerContext) -> PageResult {
 /// Requests and credits of each member of a team in the last days, by the id of the member.
 pub(super) async fn of_members(context: &ManagerContext) -> PageResult<HashMap<String, UsageSums>> {
     let view = View::of_days("member", "credits", DEFAULT_RANGE);
-    let list = Subject::of_team(context)
-        .ask(context.store(), &view, "member".to_owned(), MAX_LINES)
-        .await?;
+    let list = Subject::of_team(context).ask(context.store(), &view, "member", MAX_LINES).await?;
     let member = |entry: UsageEntry| Some((entry.member?.id, entry.sums));
     Ok(list.data.into_iter().filter_map(member).collect())
 }
@@ -259,11 +218,11 @@ pub(super) async fn of_members(context: &ManagerContext) -> PageResult<HashMap<S
 pub(super) async fn recent(context: &MemberContext) -> PageResult<Html> {
     let subject = Subject::of_member(context);
     let view = View::of_days("model", "credits", DEFAULT_RANGE);
-    let table = subject.ask(context.store(), &view, view.by.to_owned(), MAX_ROWS).await?;
+    let table = subject.ask(context.store(), &view, view.by, MAX_ROWS).await?;
     if table.total.requests == 0 {
         return Ok(Html::default());
     }
-    let lines = subject.ask(context.store(), &view, by_day(view.by), MAX_LINES).await?;
+    let lines = subject.ask(context.store(), &view, &by_day(view.by), MAX_LINES).await?;
     Ok(chart(&view, &table, &lines))
 }
 
@@ -276,10 +235,14 @@ impl View {
         Self { by, show, days, from: text_of(first), to: text_of(today) }
     }
 
-    fn read(context: &PageContext, dimensions: &[(&'static str, &'static str)]) -> Self {
-        let choose = |words: &[(&'static str, &'static str)], chosen: &str| {
-            let found = words.iter().find(|(word, _)| *word == chosen).or(words.first());
-            found.map_or("", |(word, _)| *word)
+    fn read(context: &PageContext, dimensions: &[&'static str]) -> Self {
+        let choose = |words: &[&'static str], chosen: &str| {
+            words
+                .iter()
+                .find(|word| **word == chosen)
+                .or(words.first())
+                .copied()
+                .unwrap_or_default()
         };
         let by = choose(dimensions, context.param("by"));
         let show = choose(MEASURES, context.param("show"));
@@ -331,18 +294,6 @@ fn measured(show: &str, sums: &UsageSums) -> i64 {
 
 fn number(number: i64) -> String {
     pages::count(number.unsigned_abs())
-}
-
-fn row(name: String, sums: &UsageSums, show: &str, all: i64) -> UsageRow {
-    let tenths = i128::from(measured(show, sums)) * 1000 / i128::from(all.max(1));
-    UsageRow {
-        name,
-        requests: number(sums.requests),
-        input: number(sums.input_tokens),
-        output: number(sums.output_tokens),
-        credits: credits(sums.charged_micros),
-        share: format!("{}.{} %", tenths / 10, tenths % 10),
-    }
 }
 
 /// Bars by day, stacked by the names that have the most.

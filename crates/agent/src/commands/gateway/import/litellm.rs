@@ -23,54 +23,33 @@ pub(super) struct Note {
     pub(super) text: String,
 }
 
-/// A provider of LiteLLM that speaks an API of ours: its prefix, kind, base URL and variable.
-struct Known {
-    prefix: &'static str,
-    kind: &'static str,
-    /// Empty if the file must name it.
-    base: &'static str,
-    variable: &'static str,
-}
+/// A provider of LiteLLM that speaks an API of ours: its prefix, its base URL, which is empty if the file
+/// must name it, and its variable.
+type Known = (&'static str, &'static str, &'static str);
 
-const fn known(
-    prefix: &'static str,
-    kind: &'static str,
-    base: &'static str,
-    variable: &'static str,
-) -> Known {
-    Known { prefix, kind, base, variable }
-}
+/// The only one that does not speak the OpenAI API.
+const ANTHROPIC: &str = "anthropic";
 
 const KNOWN: &[Known] = &[
-    known("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
-    known("text-completion-openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
-    known("anthropic", "anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
-    known("groq", "openai", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    known("mistral", "openai", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    known("deepseek", "openai", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    known("openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    known("together_ai", "openai", "https://api.together.xyz/v1", "TOGETHERAI_API_KEY"),
-    known(
-        "fireworks_ai",
-        "openai",
-        "https://api.fireworks.ai/inference/v1",
-        "FIREWORKS_AI_API_KEY",
-    ),
-    known("xai", "openai", "https://api.x.ai/v1", "XAI_API_KEY"),
-    known("perplexity", "openai", "https://api.perplexity.ai", "PERPLEXITYAI_API_KEY"),
-    known(
-        "gemini",
-        "openai",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "GEMINI_API_KEY",
-    ),
-    known("ollama", "openai", "http://127.0.0.1:11434/v1", ""),
-    known("ollama_chat", "openai", "http://127.0.0.1:11434/v1", ""),
-    known("hosted_vllm", "openai", "", ""),
-    known("vllm", "openai", "", ""),
-    known("lm_studio", "openai", "http://127.0.0.1:1234/v1", ""),
-    known("openai_like", "openai", "", ""),
-    known("custom_openai", "openai", "", ""),
+    ("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    ("text-completion-openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    (ANTHROPIC, "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    ("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    ("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    ("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    ("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    ("together_ai", "https://api.together.xyz/v1", "TOGETHERAI_API_KEY"),
+    ("fireworks_ai", "https://api.fireworks.ai/inference/v1", "FIREWORKS_AI_API_KEY"),
+    ("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+    ("perplexity", "https://api.perplexity.ai", "PERPLEXITYAI_API_KEY"),
+    ("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    ("ollama", "http://127.0.0.1:11434/v1", ""),
+    ("ollama_chat", "http://127.0.0.1:11434/v1", ""),
+    ("hosted_vllm", "", ""),
+    ("vllm", "", ""),
+    ("lm_studio", "http://127.0.0.1:1234/v1", ""),
+    ("openai_like", "", ""),
+    ("custom_openai", "", ""),
 ];
 
 const CAPABILITIES: &[(&str, &str)] = &[
@@ -154,7 +133,7 @@ impl Converter {
             return self.leave(at, format!("{name}: no `litellm_params.model`"));
         };
         let (prefix, model) = match written.split_once('/') {
-            Some((prefix, model)) if KNOWN.iter().any(|known| known.prefix == prefix) => {
+            Some((prefix, model)) if KNOWN.iter().any(|(known, ..)| *known == prefix) => {
                 (prefix, model)
             }
             Some((prefix, _)) => {
@@ -192,7 +171,7 @@ impl Converter {
     /// The number of the provider with the same address and key, which is added if it is new.
     fn provider(&mut self, name: &str, prefix: &str, parameters: &Node) -> Option<usize> {
         let at = parameters.position.line;
-        let known = KNOWN.iter().find(|known| known.prefix == prefix)?;
+        let (_, known_base, known_variable) = KNOWN.iter().find(|(known, ..)| *known == prefix)?;
         let given = text_of(parameters, "api_base").or_else(|| text_of(parameters, "base_url"));
         let base = match given.map(|base| base.trim_end_matches('/')) {
             Some(base) if base.starts_with("os.environ/") => reference(base),
@@ -200,24 +179,24 @@ impl Converter {
                 format!("{base}/v1")
             }
             Some(base) => base.to_owned(),
-            None if known.base.is_empty() => {
+            None if known_base.is_empty() => {
                 self.leave(at, format!("{name}: `{prefix}/` needs `api_base`"));
                 return None;
             }
-            None => known.base.to_owned(),
+            None => (*known_base).to_owned(),
         };
         let wanted = prefix.replace('_', "-");
         let taken = |name: &String| self.providers.iter().any(|it| it.name == *name);
         let mut names = std::iter::once(wanted.clone())
             .chain((2..).map(|number: usize| format!("{wanted}-{number}")));
         let own_name = names.find(|name| !taken(name)).unwrap_or(wanted);
-        let is_usual = base == known.base;
+        let is_usual = base == *known_base;
         let key = text_of(parameters, "api_key");
         let is_secret = key.is_some_and(|key| !key.starts_with("os.environ/"));
         let variable = match key {
             Some(key) if !is_secret => key.trim_start_matches("os.environ/").to_owned(),
             None if !is_usual => String::new(),
-            _ if is_usual && !known.variable.is_empty() => known.variable.to_owned(),
+            _ if is_usual && !known_variable.is_empty() => (*known_variable).to_owned(),
             None => String::new(),
             Some(_) => {
                 format!("{}_API_KEY", own_name.replace(['-', '.'], "_").to_ascii_uppercase())
@@ -234,7 +213,7 @@ impl Converter {
         }
         self.providers.push(Provider {
             name: own_name,
-            kind: known.kind,
+            kind: if prefix == ANTHROPIC { ANTHROPIC } else { "openai" },
             base,
             variable,
             is_secret,

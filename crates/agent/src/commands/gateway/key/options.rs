@@ -3,8 +3,7 @@
 use std::str::FromStr;
 
 use gateway::config::Config;
-use gateway_store::{LimitsChange, Scope};
-use ledger::Time;
+use gateway_store::{KeyChange, LimitsChange, Scope};
 use task_loop::nearest;
 use task_loop::untrusted::printable;
 
@@ -46,18 +45,28 @@ pub(crate) struct KeyOptions {
 
 impl KeyOptions {
     pub(super) fn is_empty(&self) -> bool {
-        self.scopes.is_none()
-            && self.models.is_none()
-            && self.expires.is_none()
-            && !self.has_limits()
+        let lists = [&self.scopes, &self.models];
+        let texts = [&self.expires, &self.spend_limit, &self.budget, &self.rpm, &self.concurrency];
+        lists.into_iter().all(Option::is_none) && texts.into_iter().all(Option::is_none)
     }
 
-    fn has_limits(&self) -> bool {
-        let given = [&self.spend_limit, &self.budget, &self.rpm, &self.concurrency];
-        given.into_iter().any(Option::is_some)
+    /// What is typed about a key to create or to change.
+    pub(super) fn change(
+        &self,
+        name: Option<String>,
+        config: &Config,
+        session: &Session,
+    ) -> Result<KeyChange, Diagnostic> {
+        Ok(KeyChange {
+            name,
+            scopes: self.scopes()?,
+            expires_at: optional(self.expires.as_deref(), |text| moment::moment(text, session))?,
+            limits: self.limits()?,
+            models: self.models(config, session),
+        })
     }
 
-    pub(super) fn scopes(&self) -> Result<Option<Vec<Scope>>, Diagnostic> {
+    fn scopes(&self) -> Result<Option<Vec<Scope>>, Diagnostic> {
         let Some(words) = &self.scopes else { return Ok(None) };
         let mut scopes = Vec::new();
         for word in words.iter().map(|word| word.trim()) {
@@ -74,7 +83,7 @@ impl KeyOptions {
 
     /// The models, if typed; all of them is `None` inside. A name that leads nowhere is warned of.
     #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
-    pub(super) fn models(&self, config: &Config, session: &Session) -> Option<Option<Vec<String>>> {
+    fn models(&self, config: &Config, session: &Session) -> Option<Option<Vec<String>>> {
         let names = self.models.as_ref()?;
         if matches!(names.as_slice(), [word] if word == "all") {
             return Some(None);
@@ -90,13 +99,7 @@ impl KeyOptions {
         Some(Some(names))
     }
 
-    /// The end, if typed; never is `None` inside.
-    #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
-    pub(super) fn expires(&self, session: &Session) -> Result<Option<Option<Time>>, Diagnostic> {
-        optional(self.expires.as_deref(), |text| moment::moment(text, session))
-    }
-
-    pub(super) fn limits(&self) -> Result<LimitsChange, Diagnostic> {
+    fn limits(&self) -> Result<LimitsChange, Diagnostic> {
         let spend = optional(self.spend_limit.as_deref(), |text| self.unit.read(text))?;
         let rpm = optional(self.rpm.as_deref(), |text| count("--rpm", text))?;
         let concurrency =

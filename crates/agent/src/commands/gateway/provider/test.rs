@@ -9,11 +9,9 @@ use serde_json::json;
 use task_loop::nearest;
 use task_loop::untrusted::printable;
 
-use crate::commands::gateway::file::Location;
-use crate::commands::gateway::operator_store::block_on;
+use crate::commands::gateway::operator_store::{Context, block_on};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
-use crate::session::Session;
 use crate::table::counted;
 
 /// Send a test request to a provider
@@ -38,11 +36,11 @@ pub(crate) struct Args {
     query: String,
 }
 
-pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let config = location.load(session)?;
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+    let config = context.load()?;
     let results = config.search.providers.iter().find(|provider| provider.name() == args.name);
     if let Some(provider) = results {
-        return ask_for_results(provider, &args.query, session);
+        return ask_for_results(provider, &args.query, context);
     }
     let provider = find(&config, &args.name)?;
     let name = printable(&provider.name);
@@ -54,39 +52,39 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         asked.map_err(|problem| Diagnostic::peer(problem.message))
     })?;
     let is_good = (200..300).contains(&asked.status) && asked.found.is_some();
-    if session.output.is_json() {
-        session.output.json(&json!({
+    let ms = asked.took.as_millis();
+    if context.output.is_json() {
+        context.output.json(&json!({
             "provider": provider.name,
             "model": args.model,
             "status": asked.status,
-            "took_ms": asked.took.as_millis(),
+            "took_ms": ms,
             if args.model.is_some() { "answer" } else { "models" }: asked.found,
             "message": asked.message,
             "good": is_good,
         }))?;
-        return if is_good { Ok(()) } else { Err(refused(&name, &asked)) };
     }
     if !is_good {
         return Err(refused(&name, &asked));
     }
-    let ms = asked.took.as_millis();
+    if context.output.is_json() {
+        return Ok(());
+    }
     let found = asked.found.unwrap_or_default();
+    let mut text = format!("{GOOD}{name}{GOOD:#} answered in {ms} ms: ");
     if args.model.is_some() {
-        let text = printable(found.first().map_or("", |text| text.trim()));
-        return session.output.text(format!("{GOOD}{name}{GOOD:#} answered in {ms} ms: {text}\n"));
+        text += &printable(found.first().map_or("", |text| text.trim()));
+    } else {
+        text += &counted(found.len(), "model");
+        text.extend(found.iter().map(|id| format!("\n  {name}/{}", printable(id))));
     }
-    let count = counted(found.len(), "model");
-    session.output.text(format!("{GOOD}{name}{GOOD:#} answered in {ms} ms: {count}\n"))?;
-    for id in &found {
-        session.output.text(format!("  {name}/{}\n", printable(id)))?;
-    }
-    Ok(())
+    context.output.text(text + "\n")
 }
 
 fn ask_for_results(
     provider: &SearchProvider,
     query: &str,
-    session: &Session,
+    context: Context<'_>,
 ) -> Result<(), Diagnostic> {
     let begun = Instant::now();
     let hits = block_on(async {
@@ -97,19 +95,16 @@ fn ask_for_results(
     })?;
     let ms = begun.elapsed().as_millis();
     let name = provider.name();
-    if session.output.is_json() {
-        let urls: Vec<&str> = hits.iter().map(|hit| hit.url.as_str()).collect();
-        return session.output.json(&json!({
-            "provider": name, "query": query, "took_ms": ms, "results": urls, "good": true,
-        }));
-    }
+    let urls: Vec<&str> = hits.iter().map(|hit| hit.url.as_str()).collect();
+    let json = json!({
+        "provider": name, "query": query, "took_ms": ms, "results": urls, "good": true,
+    });
     let (name, count) = (printable(name), counted(hits.len(), "result"));
-    session.output.text(format!("{GOOD}{name}{GOOD:#} answered in {ms} ms: {count}\n"))?;
+    let mut text = format!("{GOOD}{name}{GOOD:#} answered in {ms} ms: {count}\n");
     for hit in &hits {
-        let (title, url) = (printable(&hit.title), printable(&hit.url));
-        session.output.text(format!("  {title}\n    {url}\n"))?;
+        text += &format!("  {}\n    {}\n", printable(&hit.title), printable(&hit.url));
     }
-    Ok(())
+    context.print(&json, text)
 }
 
 fn find<'a>(config: &'a Config, name: &str) -> Result<&'a Provider, Diagnostic> {
@@ -135,9 +130,6 @@ fn refused(name: &str, asked: &Probe) -> Diagnostic {
     };
     let mut diagnostic = Diagnostic::peer(message);
     diagnostic.causes.extend(asked.message.as_deref().map(printable));
-    match asked.status {
-        401 | 403 => diagnostic.hint("check `api_key`: the provider rejects the key"),
-        404 => diagnostic.hint("check `base_url`, which usually ends in `/v1`"),
-        _ => diagnostic,
-    }
+    diagnostic.hints.extend(super::status_hint(asked.status).map(str::to_owned));
+    diagnostic
 }

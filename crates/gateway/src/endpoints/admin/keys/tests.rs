@@ -19,6 +19,6 @@ fn moments_are_read_to_the_microsecond() {
 
 #[test]
 fn a_change_of_nothing_is_none() {
-    let change = change_of(KeyPatch::default()).unwrap();
+    let change = change_of(KeyBody::default()).unwrap();
     assert_eq!(change, KeyChange::default());
 }

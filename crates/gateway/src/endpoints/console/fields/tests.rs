@@ -23,7 +23,7 @@ fn amounts_are_exact() {
 #[test]
 fn numbers_may_be_missing() {
     let fields = Fields::parse(b"rate=12&bad=x");
-    assert_eq!(fields.number("rate"), Ok(Some(12)));
-    assert_eq!(fields.number("missing"), Ok(None));
-    assert_eq!(fields.number("bad").unwrap_err().field, "bad");
+    assert_eq!(number(&fields, "rate"), Ok(Some(12)));
+    assert_eq!(number(&fields, "missing"), Ok(None));
+    assert_eq!(number(&fields, "bad").unwrap_err().field, "bad");
 }

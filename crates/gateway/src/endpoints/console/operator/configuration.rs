@@ -3,27 +3,24 @@
 use askama::Template;
 use axum::extract::{Request, State};
 use gateway_store::ProcessReport;
-use http::StatusCode;
 use pages::Frame;
 
 use crate::clock;
 use crate::config::{Config, Database};
 use crate::endpoints::console::context::OperatorContext;
-use crate::endpoints::console::page::{self, PageError, PageResult, redirect};
+use crate::endpoints::console::filters;
+use crate::endpoints::console::page::{self, PageResult, Refusal, redirect};
 use crate::endpoints::state::Shared;
-use crate::failure::ApiError;
 use crate::operator::Error;
 use crate::reload::FileCheck;
 use crate::service::Service;
 
 #[derive(Template)]
 #[template(path = "console/operator/configuration.html")]
-struct ConfigurationPage {
+struct ConfigurationPage<'a> {
     frame: Frame,
-    facts: Vec<(&'static str, String)>,
-    limits: Vec<(&'static str, String)>,
+    config: &'a Config,
     advice: Vec<&'static str>,
-    csrf: String,
     file: FileCheck,
     processes: Vec<ProcessReport>,
     /// Problems of a reload that are not problems of the file alone.
@@ -45,7 +42,7 @@ pub(super) async fn reload(
         Err(Error::Configuration(problems)) => {
             configuration_page(&context, &service, problems).await
         }
-        Err(error) => Err(PageError::from(ApiError::from(error))),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -56,70 +53,19 @@ async fn configuration_page(
 ) -> PageResult {
     let config = &context.config;
     let file = service.reloads.check(config).await;
-    let mut frame = context.frame("Configuration", "/operator/configuration");
-    let status = if refused.is_empty() { StatusCode::OK } else { StatusCode::CONFLICT };
-    if !refused.is_empty() {
-        let text = "The configuration was not reloaded; nothing was changed.";
-        frame.notice = Some(page::refused(text));
-    }
+    let text = "The configuration was not reloaded; nothing was changed.";
+    let refusal = (!refused.is_empty()).then(|| Refusal::new("", text).conflict());
+    let (frame, status) = context.form_frame("Configuration", "/operator/configuration", refusal);
     let refused = refused.into_iter().filter(|problem| !file.errors.contains(problem)).collect();
     let page = ConfigurationPage {
         frame,
-        facts: facts(config),
-        limits: limits(config),
+        config,
         advice: advice(config),
-        csrf: context.csrf(),
         file,
         processes: context.store().processes().await?,
         refused,
     };
     page::show_as(status, &page)
-}
-
-fn facts(config: &Config) -> Vec<(&'static str, String)> {
-    let database = match &config.database {
-        Database::Sqlite { path, .. } => format!("SQLite, {}", path.display()),
-        Database::Postgres { .. } => "PostgreSQL".to_owned(),
-    };
-    let metrics = config.metrics_listen.map_or("/metrics".to_owned(), |at| at.to_string());
-    vec![
-        ("Public address", config.public_url.to_string()),
-        ("Listens on", config.listen.to_string()),
-        ("Metrics", metrics),
-        ("Database", database),
-        ("Providers", config.providers.len().to_string()),
-        ("Aliases", config.aliases.len().to_string()),
-        ("Search providers", config.search.providers.len().to_string()),
-        ("Client disconnects", format!("{:?} the answer", config.on_client_gone)),
-        ("Images by address", format!("{:?}", config.remote_images)),
-        ("Downloads", if config.downloads.is_some() { "served" } else { "off" }.to_owned()),
-        ("Traces", if config.trace.is_some() { "exported" } else { "off" }.to_owned()),
-    ]
-}
-
-fn limits(config: &Config) -> Vec<(&'static str, String)> {
-    let limits = &config.limits;
-    let number = |limit: Option<u32>| limit.map_or("no limit".to_owned(), |it| it.to_string());
-    let (spend, budget) = (limits.new_keys.spend_micros, limits.new_keys.limits().budget);
-    let each = |it: ledger::Budget| {
-        format!("{} credits per {}", pages::credits(it.amount.get()), it.period.as_str())
-    };
-    let seconds = |time: std::time::Duration| pages::duration(clock::micros(time));
-    vec![
-        ("Largest request", pages::bytes(limits.max_body_bytes)),
-        ("Largest answer", pages::bytes(limits.max_answer_bytes)),
-        ("Connections", pages::count(limits.max_connections.into())),
-        ("Connections per address", number(limits.max_connections_per_address)),
-        ("Longest stream", seconds(limits.max_stream)),
-        ("Drain", seconds(limits.drain)),
-        ("New keys: requests per minute", number(limits.new_keys.requests_per_minute)),
-        ("New keys: requests at once", number(limits.new_keys.concurrency)),
-        (
-            "New keys: spend",
-            spend.map_or("no limit".to_owned(), |it| format!("{} credits", pages::credits(it))),
-        ),
-        ("New keys: budget", budget.map_or("no budget".to_owned(), each)),
-    ]
 }
 
 /// What deserves attention in a configuration that works.

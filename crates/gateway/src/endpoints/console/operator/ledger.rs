@@ -1,16 +1,15 @@
-//! The ledger and its check, and the audit log.
+//! The ledger and its check, the audit log, and alerts.
 
 use askama::Template;
 use axum::extract::Request;
-use gateway_store::{AuditEntry, LedgerCheck};
+use gateway_store::{AlertDelivery, AuditEntry, LedgerCheck};
 use ledger::Micros;
-use pages::{Frame, Html, credits};
+use pages::Frame;
 use serde_json::{Map, Value};
 
-use crate::clock;
 use crate::endpoints::console::context::OperatorContext;
-use crate::endpoints::console::page::{self, PageError, PageResult};
-use crate::failure::ApiError;
+use crate::endpoints::console::filters;
+use crate::endpoints::console::page::{self, PageError, PageResult, Pager, Refusal, redirect};
 
 const PAGE: u32 = 50;
 
@@ -18,20 +17,7 @@ const PAGE: u32 = 50;
 #[template(path = "console/operator/ledger.html")]
 struct LedgerPage {
     frame: Frame,
-    csrf: String,
-    check: Option<CheckView>,
-}
-
-struct CheckView {
-    is_good: bool,
-    members: String,
-    postings: String,
-    holds: String,
-    members_total: String,
-    sum: String,
-    house: Vec<(String, String)>,
-    wrong: u64,
-    findings: Vec<(String, String, i64, i64)>,
+    check: Option<LedgerCheck>,
 }
 
 pub(super) async fn show(context: OperatorContext) -> PageResult {
@@ -41,70 +27,23 @@ pub(super) async fn show(context: OperatorContext) -> PageResult {
 /// Checks the whole ledger. It reads every posting, so that it runs only when it is asked for.
 pub(super) async fn check(context: OperatorContext, request: Request) -> PageResult {
     context.submitted(request).await?;
-    let check = context.operator().check_ledger(context.config.alerts.as_ref()).await;
-    let check = check.map_err(|error| PageError::from(ApiError::from(error)))?;
-    ledger_page(&context, Some(check_view(check)))
+    let check = context.operator().check_ledger(context.config.alerts.as_ref()).await?;
+    ledger_page(&context, Some(check))
 }
 
-fn ledger_page(context: &OperatorContext, check: Option<CheckView>) -> PageResult {
-    let frame = context.frame("Ledger", "/operator/ledger");
-    page::show(&LedgerPage { frame, csrf: context.csrf(), check })
-}
-
-fn check_view(check: LedgerCheck) -> CheckView {
-    let house = check.house.iter().map(|(name, total)| (name.clone(), credits(total.get())));
-    let findings = check.findings.into_iter();
-    CheckView {
-        is_good: check.wrong == 0 && check.sum == Micros::ZERO,
-        members: pages::count(check.members),
-        postings: pages::count(check.postings),
-        holds: pages::count(check.holds),
-        members_total: credits(check.members_total.get()),
-        sum: credits(check.sum.get()),
-        house: house.collect(),
-        wrong: check.wrong,
-        findings: findings.map(|it| (it.what, it.figure, it.stored, it.added_up)).collect(),
-    }
+fn ledger_page(context: &OperatorContext, check: Option<LedgerCheck>) -> PageResult {
+    page::show(&LedgerPage { frame: context.frame("Ledger", "/operator/ledger"), check })
 }
 
 #[derive(Template)]
 #[template(path = "console/operator/audit.html")]
 struct AuditPage {
     frame: Frame,
-    rows: Vec<AuditRow>,
-    next: i64,
-    is_first: bool,
+    rows: Vec<AuditEntry>,
+    pager: Pager,
 }
 
-pub(super) struct AuditRow {
-    pub(super) id: i64,
-    pub(super) at: Html,
-    pub(super) actor: String,
-    pub(super) action: String,
-    pub(super) subject: String,
-    pub(super) detail: String,
-    /// The page of the subject; empty if it has none.
-    pub(super) link: String,
-}
-
-pub(super) fn rows(entries: &[AuditEntry]) -> Vec<AuditRow> {
-    let now = clock::now().micros();
-    let row = |entry: &AuditEntry| AuditRow {
-        id: entry.id,
-        at: pages::moment(entry.at.micros(), now),
-        actor: entry.actor.name.clone(),
-        action: entry.action.clone(),
-        subject: entry.subject.clone(),
-        detail: detail(&entry.detail),
-        link: if entry.subject.starts_with("mem_") {
-            format!("/operator/members/{}", entry.subject)
-        } else {
-            String::new()
-        },
-    };
-    entries.iter().map(row).collect()
-}
-
+/// The details of an entry in words.
 fn detail(json: &str) -> String {
     let fields: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
     let shown = fields.iter().map(|(name, value)| (name, text(name, value)));
@@ -136,13 +75,37 @@ fn text(name: &str, value: &Value) -> String {
 }
 
 pub(super) async fn audit(context: OperatorContext) -> PageResult {
-    let before = context.param("before").parse().ok().filter(|&before: &i64| before > 0);
-    let entries = context.store().audit(before.unwrap_or(i64::MAX), PAGE).await?;
-    let is_full = entries.len() >= PAGE as usize;
-    page::show(&AuditPage {
-        frame: context.frame("Audit log", "/operator/audit"),
-        next: entries.last().filter(|entry| is_full && entry.id > 1).map_or(0, |entry| entry.id),
-        rows: rows(&entries),
-        is_first: before.is_none(),
-    })
+    let before = context.before().unwrap_or(i64::MAX);
+    let mut rows = context.store().audit(before, PAGE + 1).await?;
+    let pager = context.pager(&mut rows, PAGE, |entry| entry.id.to_string());
+    page::show(&AuditPage { frame: context.frame("Audit log", "/operator/audit"), rows, pager })
+}
+
+#[derive(Template)]
+#[template(path = "console/operator/alerts.html")]
+struct AlertsPage {
+    frame: Frame,
+    is_on: bool,
+    rows: Vec<AlertDelivery>,
+}
+
+pub(super) async fn alerts(context: OperatorContext) -> PageResult {
+    alerts_page(&context, None).await
+}
+
+pub(super) async fn test_alert(context: OperatorContext, request: Request) -> PageResult {
+    context.submitted(request).await?;
+    match context.operator().test_alert(context.config.alerts.as_ref()).await {
+        Ok(_) => Ok(redirect("/operator/alerts?done=alert-stored")),
+        Err(error) => {
+            let refusal = PageError::from(error).refusal()?.conflict();
+            alerts_page(&context, Some(refusal)).await
+        }
+    }
+}
+
+async fn alerts_page(context: &OperatorContext, refusal: Option<Refusal>) -> PageResult {
+    let rows = context.store().alerts(i64::MAX, PAGE).await?;
+    let (frame, status) = context.form_frame("Alerts", "/operator/alerts", refusal);
+    page::show_as(status, &AlertsPage { frame, is_on: context.config.alerts.is_some(), rows })
 }

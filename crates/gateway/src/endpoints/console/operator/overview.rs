@@ -2,13 +2,13 @@
 
 use askama::Template;
 use axum::extract::State;
-use gateway_store::{Store, UsageDimension, UsageQuery};
-use pages::{Frame, credits};
+use gateway_store::{AuditEntry, Store, UsageDimension, UsageQuery};
+use pages::Frame;
 
-use super::ledger::{AuditRow, rows};
 use super::providers::{ProviderRow, all};
 use crate::clock;
 use crate::endpoints::console::context::OperatorContext;
+use crate::endpoints::console::filters;
 use crate::endpoints::console::page::{self, PageResult};
 use crate::endpoints::state::Shared;
 use crate::service::Service;
@@ -21,38 +21,25 @@ const DAYS: i32 = 7;
 #[template(path = "console/operator/overview.html")]
 struct OverviewPage {
     frame: Frame,
-    requests: String,
-    running: String,
-    errors: String,
-    error_share: String,
-    /// Half of the requests are at least as fast, and 99 of 100.
-    p50: String,
-    p99: String,
-    today: String,
-    week: String,
-    tokens: String,
+    totals: Totals,
+    running: i64,
+    today: i64,
+    week: i64,
     providers: Vec<ProviderRow>,
-    audit: Vec<AuditRow>,
+    audit: Vec<AuditEntry>,
 }
 
 pub(super) async fn show(context: OperatorContext, State(service): Shared<Service>) -> PageResult {
-    let entries = context.store().audit(i64::MAX, RECENT).await?;
-    let totals = Totals::of(&service.metrics.text(0));
-    let share = (totals.errors * 1000).checked_div(totals.requests).unwrap_or(0);
     let [today, week] = spend(context.store()).await?;
     page::show(&OverviewPage {
         frame: context.frame("Overview", "/operator"),
-        requests: pages::count(totals.requests),
-        running: service.metrics.running.get().saturating_sub(1).max(0).to_string(),
-        errors: pages::count(totals.errors),
-        error_share: format!("{}.{} %", share / 10, share % 10),
-        p50: totals.latency(50),
-        p99: totals.latency(99),
-        today: credits(today),
-        week: credits(week),
-        tokens: pages::count(totals.tokens),
+        totals: Totals::of(&service.metrics.text(0)),
+        // This request is one of them.
+        running: service.metrics.running.get().saturating_sub(1).max(0),
+        today,
+        week,
         providers: all(&service.upstreams),
-        audit: rows(&entries),
+        audit: context.store().audit(i64::MAX, RECENT).await?,
     })
 }
 
@@ -118,6 +105,12 @@ impl Totals {
             Ok(at) => self.durations[at].1 += value,
             Err(at) => self.durations.insert(at, (bound, value)),
         }
+    }
+
+    /// The failed part of the requests, in percent.
+    fn error_share(&self) -> String {
+        let share = (self.errors * 1000).checked_div(self.requests).unwrap_or(0);
+        format!("{}.{} %", share / 10, share % 10)
     }
 
     /// The bound that so many of 100 requests did not exceed.
