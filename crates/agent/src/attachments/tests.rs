@@ -1,5 +1,8 @@
 //! Tests of `attachments`.
 
+use document_parser::WorkerProgram;
+use task_loop::attachment::MAX_FILE_BYTES;
+
 use super::*;
 
 #[test]
@@ -24,18 +27,31 @@ fn pasted_paths_are_found_however_a_terminal_writes_them() {
     }
 }
 
-#[test]
-fn only_files_of_known_types_and_sizes_are_read() {
+/// Images are decoded by the program, which tests of tasks run.
+#[tokio::test]
+async fn only_files_of_known_types_and_sizes_are_read() {
+    let parser =
+        WorkerProgram { path: "/missing".into(), arguments: Vec::new(), environment: Vec::new() };
+    let attacher = Attacher::new(parser, 1568);
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
         fs::write(&path, bytes).unwrap();
         path
     };
-    let image = read(&file("a.png", b"\x89PNG\r\n\x1a\n")).unwrap();
-    assert_eq!((image.mime.as_str(), image.name.as_deref()), ("image/png", Some("a.png")));
-    assert!(read(&file("b.png", b"no image")).is_err());
-    assert!(read(&file("c.pdf", &[b"%PDF".to_vec(), vec![0; MAX_FILE_BYTES]].concat())).is_err());
-    assert!(read(folder.path()).is_err());
-    assert!(read(&folder.path().join("missing.png")).is_err());
+    let document = read(&file("a.pdf", b"%PDF-1.7"), &attacher).await.unwrap();
+    assert_eq!(
+        (document.mime.as_str(), document.name.as_deref()),
+        ("application/pdf", Some("a.pdf"))
+    );
+    let large = [b"%PDF".to_vec(), vec![0; MAX_FILE_BYTES]].concat();
+    for path in [
+        file("b.png", b"no image"),
+        file("c.pdf", &large),
+        file("d.png", b"\x89PNG\r\n\x1a\n"),
+        folder.path().to_owned(),
+        folder.path().join("missing.png"),
+    ] {
+        assert!(read(&path, &attacher).await.is_err(), "{}", path.display());
+    }
 }

@@ -54,7 +54,7 @@ section! {
         /// that the service lists for the model, or images and documents if it lists none.
         #[schemars(length(max = 3))]
         pub(crate) attachments: Option<Vec<MediaKind>>,
-        /// The most pixels of the longer side of an image that a model receives; larger ones are
+        /// Maximum length of the longer side of images for models, in pixels. Larger images are
         /// scaled.
         #[schemars(range(min = 64, max = 8000))]
         pub(crate) max_image_side: u16 = 1568,

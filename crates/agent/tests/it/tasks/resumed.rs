@@ -1,7 +1,7 @@
 //! Tasks that were interrupted and are resumed, by the program that saved them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use agent_test_support::upstream::Step;
@@ -31,7 +31,7 @@ fn files(world: &World) -> Vec<PathBuf> {
     files.collect()
 }
 
-fn id(file: &PathBuf) -> &str {
+fn id(file: &Path) -> &str {
     file.file_stem().unwrap().to_str().unwrap()
 }
 
@@ -77,7 +77,7 @@ fn an_answer_that_came_after_the_program_was_killed_is_charged_once() {
     world.script(vec![Step::GateBetween("It is ", "done.")]);
     let spent = || {
         let me: Value = serde_json::from_str(&world.agent(&["me", "--json"]).stdout).unwrap();
-        me["account"]["available_micros"].as_i64().unwrap()
+        me["available_micros"].as_i64().unwrap()
     };
     let before = spent();
     let child = start(&world, &["--no-tools", "Go"]);
