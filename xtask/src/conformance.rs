@@ -20,7 +20,7 @@ use scenarios::{EXTENSIONS, EXTRA_SCENARIOS, REVISIONS, required_count};
 
 /// The example programs under test.
 const CLIENT: &str = "conformance";
-const SERVICE: &str = "judged";
+const SERVICE: &str = "conformance_service";
 
 const SCENARIO_TIMEOUT_MS: &str = "30000";
 

@@ -11,19 +11,19 @@ use crate::table::{Table, csv, grouped};
 /// The range and the sums.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct UsageOptions {
-    /// The first day (UTC), such as `2026-01-31` [default: 29 days before the last]
+    /// First day (UTC), for example `2026-01-31` [default: 29 days before the last]
     #[arg(long, value_name = "DAY")]
     pub(crate) from: Option<String>,
-    /// The last day (UTC) [default: today]
+    /// Last day (UTC) [default: today]
     #[arg(long, value_name = "DAY")]
     pub(crate) to: Option<String>,
-    /// Sum up by these, separated by commas [default: day]
+    /// Comma-separated columns to group by [default: day]
     #[arg(long, value_name = "WORDS")]
     pub(crate) by: Option<String>,
-    /// The most lines [default: 1000]
+    /// Maximum number of lines [default: 1000]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u32>,
-    /// Print comma-separated values
+    /// Print CSV
     #[arg(long)]
     pub(crate) csv: bool,
 }

@@ -20,7 +20,7 @@ fn ids() -> impl FnMut(&str) -> String + Send + 'static {
 }
 
 #[test]
-fn a_responses_request_reaches_an_anthropic_upstream_whole() {
+fn a_responses_request_is_translated_completely_for_anthropic() {
     let body = object(json!({
         "model": "claude/opus", "instructions": "Be brief.", "max_output_tokens": 99, "stream": true,
         "reasoning": {"effort": "minimal"}, "text": {"verbosity": "low"}, "safety_identifier": "m-7",
@@ -90,7 +90,7 @@ fn message() -> (Value, Vec<Value>) {
 }
 
 #[test]
-fn streamed_or_whole_an_anthropic_answer_is_the_same_response() {
+fn streamed_and_whole_anthropic_answers_become_equal_responses() {
     let (whole, events) = message();
     let shape = responses::Shape::new(&object(json!({"model": "claude/opus"})), "resp_1", 7);
     let completion = anthropic::answer(&whole, "chatcmpl-1", 7).unwrap();

@@ -138,7 +138,7 @@ fn documents_of_several_scripts_are_found_with_a_snippet() {
 }
 
 #[test]
-fn all_words_count_more_than_some_and_titles_more_than_texts() {
+fn all_words_rank_above_some_and_titles_above_text() {
     let world = World::new();
     world.file("both.txt", "apples and pears");
     world.file("one.txt", "apples and apples and apples");
@@ -151,7 +151,7 @@ fn all_words_count_more_than_some_and_titles_more_than_texts() {
 }
 
 #[test]
-fn new_changed_and_removed_files_are_noticed_and_others_left_alone() {
+fn only_new_changed_and_removed_files_are_indexed() {
     let world = World::new();
     world.file("a.txt", "alpha");
     world.file("b.txt", "beta");
@@ -188,7 +188,7 @@ fn new_changed_and_removed_files_are_noticed_and_others_left_alone() {
 }
 
 #[test]
-fn what_was_read_before_is_not_read_again_by_the_next_process() {
+fn indexed_files_are_not_read_again_by_the_next_process() {
     let world = World::new();
     world.file("a.txt", "alpha");
     let old = SystemTime::now() - Duration::from_hours(1);
@@ -208,7 +208,7 @@ fn what_was_read_before_is_not_read_again_by_the_next_process() {
 }
 
 #[test]
-fn recency_looks_at_the_time_of_change() {
+fn recency_uses_the_modification_time() {
     let world = World::new();
     world.file("new.txt", "words");
     world.file("old.txt", "words");
@@ -227,7 +227,7 @@ fn recency_looks_at_the_time_of_change() {
 }
 
 #[test]
-fn hidden_linked_foreign_and_large_files_are_not_read() {
+fn hidden_linked_unsupported_and_large_files_are_skipped() {
     let world = World::new();
     world.file(".hidden.txt", "secret");
     world.file(".git/config.txt", "secret");
@@ -248,7 +248,7 @@ fn hidden_linked_foreign_and_large_files_are_not_read() {
 }
 
 #[test]
-fn one_writes_and_others_read_what_it_wrote() {
+fn one_process_writes_and_others_read_its_index() {
     let world = World::new();
     world.file("a.txt", "alpha");
     let (first, second) = (world.index(), world.index());
@@ -270,7 +270,7 @@ fn one_writes_and_others_read_what_it_wrote() {
 }
 
 #[tokio::test]
-async fn a_reader_does_not_wait_long_for_what_the_writer_has_not_written_yet() {
+async fn a_reader_does_not_wait_long_for_the_writer() {
     let world = World::new();
     world.file("a.md", "Apples.");
     let index = world.index();
@@ -298,7 +298,7 @@ fn harm(path: &Path) {
 }
 
 #[test]
-fn a_damaged_index_is_made_anew() {
+fn a_damaged_index_is_rebuilt() {
     type Harm = fn(&Path);
     let harm: [(&str, Harm); 5] = [
         ("a byte of a page", harm),
@@ -327,7 +327,7 @@ fn a_damaged_index_is_made_anew() {
 }
 
 #[tokio::test]
-async fn an_index_whose_search_fails_is_looked_at_and_made_anew() {
+async fn an_index_with_a_failing_search_is_checked_and_rebuilt() {
     let world = World::new();
     world.file("a.txt", "alpha");
     let index = world.index();
@@ -350,7 +350,7 @@ async fn an_index_whose_search_fails_is_looked_at_and_made_anew() {
 }
 
 #[test]
-fn a_folder_that_is_gone_does_not_empty_the_index() {
+fn a_missing_folder_does_not_empty_the_index() {
     let world = World::new();
     world.file("a.txt", "alpha");
     let index = world.index();
@@ -366,7 +366,7 @@ fn a_folder_that_is_gone_does_not_empty_the_index() {
 }
 
 #[test]
-fn hostile_files_are_left_out_and_the_rest_is_found() {
+fn hostile_files_are_skipped_and_others_found() {
     let world = World::new();
     world.file("good.txt", "alpha");
     world.file(

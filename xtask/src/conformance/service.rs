@@ -1,8 +1,8 @@
 //! Tests the MCP endpoint of the member service, a server with only tools.
 //!
-//! The example program `judged` of `gateway` runs the service and adds a key to the requests of the
-//! suite. [`scenarios`](super::scenarios) lists the scenarios that apply and those that do not; an
-//! unlisted one is an error.
+//! The example program `conformance_service` of `gateway` runs the service and adds a key to the
+//! requests of the suite. [`scenarios`](super::scenarios) lists the scenarios that apply and those
+//! that do not; an unlisted one is an error.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

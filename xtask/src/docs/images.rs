@@ -42,7 +42,7 @@ pub(super) fn write(workspace: &Workspace, program: &Path) -> Result {
     // A test draws the pages, because it has the browser, the clock and the upstream for them.
     let mut test = workspace.cargo();
     // With the targets of all tests, which share their dependencies.
-    test.args(["nextest", "run", "--workspace", "-E", "test(/^gateway::pictures::/)"]);
+    test.args(["nextest", "run", "--workspace", "-E", "test(/^gateway::usage_charts::/)"]);
     process::run(test.env("AGENT_DOCS_IMAGES", &folder))?;
     println!("docs: wrote docs/images/console*.png");
     Ok(())

@@ -6,7 +6,7 @@ use task_loop::attachment::MAX_FILE_BYTES;
 use super::*;
 
 #[test]
-fn pasted_paths_are_found_however_a_terminal_writes_them() {
+fn pasted_paths_are_detected_in_every_quoting_style() {
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("my shot.PNG");
     fs::write(&image, b"x").unwrap();

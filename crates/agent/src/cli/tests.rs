@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_usage_error_names_what_is_missing_and_the_help_that_explains_it() {
+fn usage_error_names_the_missing_argument_and_the_help_command() {
     let of = |words: &[&str]| {
         let error = <Cli as Parser>::try_parse_from(words).unwrap_err();
         in_a_line(&error.to_string())
@@ -21,7 +21,7 @@ fn the_command_line_is_consistent() {
 }
 
 #[test]
-fn help_of_a_command_is_its_help_option() {
+fn help_subcommand_becomes_the_help_option() {
     let of = |words: &[&str]| {
         with_help_option(words.iter().map(OsString::from).collect()).join(" ".as_ref())
     };
@@ -38,7 +38,7 @@ fn short_help_fits_24_lines() {
 }
 
 #[test]
-fn transposed_letters_get_a_suggestion() {
+fn transposed_letters_in_a_command_get_a_suggestion() {
     let error = <Cli as Parser>::try_parse_from(["agent", "rnu"]).unwrap_err();
     assert_eq!(nearest_command(&error).as_deref(), Some("agent run"));
 }

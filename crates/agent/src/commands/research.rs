@@ -129,7 +129,7 @@ Examples:
   agent research start \"Why is the sky blue?\"
   agent research start \"Why is the sky blue?\" --depth deep --watch > report.md
   agent research start \"Why is the sky blue?\" --metadata ticket=42 \\
-    --webhook https://example.com/told")]
+    --webhook https://example.com/research-done")]
 pub(crate) struct Start {
     /// Question
     #[arg(required = true, value_name = "QUERY")]

@@ -9,10 +9,10 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::usage_table::{UsageOptions, print};
 
-/// Show what you used: requests, tokens and credits
+/// Show your usage: requests, tokens and credits
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Sum up by day, key, operation, model, provider or several of these. Only answered \
+    after_help = "Group by day, key, operation, model, provider or several of these. Only answered \
                         requests count. Amounts are credits; --csv and --json have micro-credits.\n\n\
                         Examples:\n  agent usage\n  agent usage --by model --from 2026-01-01\n  \
                         agent usage --by day,key --csv > usage.csv"

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn edits_keep_comments_and_everything_else() {
+fn edits_preserve_comments_and_other_keys() {
     let before = "# mine\nmodel: gpt # the best\nmetrics:\n  # why\n  mode: off\n  retention_days: 7\nmcp_servers: {}\n";
     let after = with_word(before, ["metrics", "mode", "local"]).unwrap();
     assert_eq!(after, before.replace("mode: off", "mode: local"));
@@ -23,7 +23,7 @@ fn a_missing_section_is_added_at_the_end() {
 }
 
 #[test]
-fn what_cannot_be_edited_safely_is_left_alone() {
+fn sections_that_cannot_be_edited_safely_are_rejected() {
     for text in ["metrics: 5\n", "- a\n- b\n", "metrics: [a\n"] {
         assert_eq!(with_word(text, ["metrics", "mode", "off"]), None, "{text}");
     }

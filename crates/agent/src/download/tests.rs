@@ -1,7 +1,7 @@
 //! Files fetched from servers that misbehave, on a real disk.
 
 mod content;
-mod places;
+mod destination;
 mod resuming;
 
 use std::cell::RefCell;

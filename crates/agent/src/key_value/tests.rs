@@ -9,7 +9,7 @@ fn read(pairs: &[&str]) -> Result<Value, Diagnostic> {
 }
 
 #[test]
-fn values_are_json_where_they_can_be() {
+fn values_are_parsed_as_json_if_possible() {
     let found = read(&["a=1", "b=x", "c=[true]", "d=", "e=a=b", "f=\"1\""]).unwrap();
     let expected = json!({"a": 1, "b": "x", "c": [true], "d": "", "e": "a=b", "f": "1"});
     assert_eq!(found, expected);

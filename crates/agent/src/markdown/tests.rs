@@ -69,9 +69,9 @@ The end, ~~not~~.
 ";
 
 #[test]
-fn everything_has_a_shape_of_its_own() {
-    insta::assert_snapshot!("everything_at_60_columns", bare(ALL, 60));
-    insta::assert_snapshot!("everything_at_24_columns", bare(ALL, 24));
+fn every_markdown_element_is_rendered() {
+    insta::assert_snapshot!("every_element_at_60_columns", bare(ALL, 60));
+    insta::assert_snapshot!("every_element_at_24_columns", bare(ALL, 24));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn styles_are_written_line_by_line() {
 }
 
 #[test]
-fn wherever_the_text_is_split_the_result_is_the_same() {
+fn chunk_boundaries_do_not_change_the_result() {
     for text in [ALL.to_owned(), ALL.replace('\n', "\r\n"), ALL.repeat(2)] {
         let whole = rendered(&text, 40);
         for at in 0..=text.len() {
@@ -98,7 +98,7 @@ fn wherever_the_text_is_split_the_result_is_the_same() {
 }
 
 #[test]
-fn finished_blocks_and_lines_of_code_come_at_once() {
+fn finished_blocks_and_code_lines_are_printed_immediately() {
     let mut renderer = Renderer::new(80);
     assert_eq!(renderer.push("one"), "");
     assert_eq!(renderer.push("\ntwo\n"), "");
@@ -117,7 +117,7 @@ fn strip(text: &str) -> String {
 }
 
 #[test]
-fn control_characters_do_nothing() {
+fn control_characters_are_removed() {
     let evil = "a\u{1b}[2Jb\u{7}\u{9b}31m\u{0}\r x\n\n`\u{1b}]0;t\u{7}`\n\n```\n\u{1b}[31m\n```\n\n\
                 [l\u{1b}[1m](http://x/\u{1b}[2J)\n\n[d]: http://x/\u{1b}[2J\n\n<b\u{1b}[2J>\n\n\
                 | a\u{1b}[2J |\n|---|\n| \u{8}b |\n";
@@ -128,7 +128,7 @@ fn control_characters_do_nothing() {
 }
 
 #[test]
-fn lines_keep_to_the_width() {
+fn lines_fit_the_width() {
     for width in [20, 33, 80] {
         for line in bare(ALL, width).lines() {
             let is_whole = line.starts_with("    ") || line.contains("://");
@@ -139,7 +139,7 @@ fn lines_keep_to_the_width() {
 }
 
 #[test]
-fn a_line_or_a_block_without_end_is_given_out_in_parts() {
+fn endless_lines_and_blocks_are_printed_in_parts() {
     let mut renderer = Renderer::new(80);
     let mut printed = 0;
     for _ in 0..MAX_BLOCK_BYTES / 1000 + 2 {
@@ -154,7 +154,7 @@ fn a_line_or_a_block_without_end_is_given_out_in_parts() {
 }
 
 #[test]
-fn nothing_that_can_be_written_is_too_much() {
+fn extreme_nesting_and_width_are_rendered() {
     let deep = format!("{}text\n", ">".repeat(3000));
     let items = (0..300).map(|depth| format!("{}- x\n", "  ".repeat(depth)));
     let list = items.collect::<Vec<_>>().concat();
@@ -169,7 +169,7 @@ fn nothing_that_can_be_written_is_too_much() {
 
 proptest::proptest! {
     #[test]
-    fn any_text_in_any_pieces_is_the_same(
+    fn any_chunking_gives_the_same_text(
         pieces in proptest::collection::vec("[a-z#>*`~|\\-\\[\\]():!1-3.\\\\ \t\r\n]{0,12}", 0..24),
         width in 16_usize..60,
     ) {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_words_of_a_process_stand_beside_the_error() {
+fn process_output_is_shown_with_the_error() {
     let shown = Sanitizer::new(Arc::new(Redactor::default()));
     let error = mcp_client::Error::Exited {
         exit: mcp_client::error::ProcessExit::Status(3),

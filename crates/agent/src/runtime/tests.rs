@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_the_starter_ignores_is_read_from_its_mask() {
+fn inherited_ignored_signals_are_parsed_from_the_mask() {
     let status = "Name:\tx\nSigIgn:\t0000000000001001\nSigCgt:\tffff\n";
     assert!(ignores(status, 1) && ignores(status, 13));
     assert!(!ignores(status, 15) && !ignores(status, 3));

@@ -11,7 +11,7 @@ fn columns_are_as_wide_as_their_widest_cell() {
 }
 
 #[test]
-fn a_cell_stays_on_its_line() {
+fn newlines_in_cells_are_escaped() {
     let mut table = Table::new(["a", "b"]);
     table.row(["x\ny\x1b[2J".to_owned(), "z".to_owned()]);
     assert_eq!(table.text().lines().count(), 2);
@@ -19,7 +19,7 @@ fn a_cell_stays_on_its_line() {
 }
 
 #[test]
-fn thousands_stand_apart() {
+fn thousands_are_separated_by_commas() {
     for (number, text) in [(0_u32, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
         assert_eq!(grouped(number), text);
     }
@@ -27,7 +27,7 @@ fn thousands_stand_apart() {
 }
 
 #[test]
-fn amounts_are_short() {
+fn amounts_have_the_fewest_digits() {
     assert_eq!(amount(12_345_678_901), "12.3 GB");
     assert_eq!(amount(999_999_999), "999 MB");
 }

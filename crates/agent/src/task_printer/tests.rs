@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 
 #[test]
-fn times_and_sizes_are_short() {
+fn durations_and_sizes_are_abbreviated() {
     assert_eq!(duration(Duration::from_millis(7)), "7 ms");
     assert_eq!(duration(Duration::from_millis(1234)), "1.2 s");
     assert_eq!(duration(Duration::from_secs(125)), "2 min 5 s");

@@ -11,20 +11,20 @@ fn lines_are_broken_between_words() {
 }
 
 #[test]
-fn a_word_that_fits_no_line_is_broken_and_an_address_is_not() {
+fn long_words_are_broken_and_urls_are_not() {
     assert_eq!(plain("a abcdefgh b", 3), ["a", "abc", "def", "gh", "b"]);
     assert_eq!(plain("at https://example.com/x now", 8), ["at", "https://example.com/x", "now"]);
 }
 
 #[test]
-fn wide_letters_take_two_columns() {
+fn wide_characters_take_two_columns() {
     assert_eq!(plain("漢字漢字", 5), ["漢字", "漢字"]);
     assert_eq!(columns("漢e\u{301}"), 3);
     assert_eq!(plain("漢", 1), ["", "漢"]);
 }
 
 #[test]
-fn every_line_has_its_styles_to_itself() {
+fn styles_do_not_span_lines() {
     let bold = Style::new().bold();
     let spans = [Span::new(bold, "one two"), Span::new(Style::new(), ", three")];
     let lines = lines(&spans, 4);
@@ -34,7 +34,7 @@ fn every_line_has_its_styles_to_itself() {
 }
 
 #[test]
-fn continuation_lines_hang() {
+fn continuation_lines_are_indented() {
     let line = "  hint: choose another name, or replace the server with `--replace`";
     let wrapped = hanging(line, Some(40), 4);
     assert_eq!(wrapped, "  hint: choose another name, or replace\n    the server with `--replace`");

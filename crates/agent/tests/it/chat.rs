@@ -1,14 +1,14 @@
 //! `agent chat`: a person at a terminal, or a program, and a model that is scripted.
 
-mod attaching;
-mod keeping;
-mod mentioning;
+mod attachments;
+mod interactive;
+mod mentions;
 mod piped;
-mod reloading;
+mod reload;
+mod saved_conversations;
 pub(crate) mod screen;
 mod server_tasks;
-mod showing;
-mod talking;
+mod status_commands;
 mod tools;
 
 use std::fs;

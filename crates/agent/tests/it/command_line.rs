@@ -10,7 +10,7 @@ pub(crate) fn bench() -> TestHome {
 }
 
 #[test]
-fn version_and_help_are_data() {
+fn version_and_help_are_printed_to_stdout() {
     let bench = bench();
     let version = bench.run(["--version"]);
     assert_eq!(version.stdout, format!("agent {}\n", env!("CARGO_PKG_VERSION")));
@@ -49,7 +49,7 @@ fn help_fits_narrow_terminals() {
 /// It takes the place of the C library's only where the linker finds it first.
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_comes_from_the_allocator_that_was_chosen() {
+fn mimalloc_is_the_global_allocator() {
     let bench = bench();
     let told = bench.command(["--version"]).env("MIMALLOC_SHOW_STATS", "1").output().unwrap();
     let told = String::from_utf8(told.stderr).unwrap();
@@ -85,7 +85,7 @@ fn every_command_has_a_help_page_with_examples() {
 }
 
 #[test]
-fn every_command_of_the_service_has_a_help_page_with_examples() {
+fn every_gateway_command_has_a_help_page_with_examples() {
     let bench = bench();
     for command in [
         "serve",
@@ -128,7 +128,7 @@ fn every_command_of_the_service_has_a_help_page_with_examples() {
 }
 
 #[test]
-fn usage_errors_exit_with_2_for_people_and_programs() {
+fn usage_errors_exit_with_2_in_text_and_json() {
     let bench = bench();
     let human = bench.run(["metrics", "vlidate"]);
     assert_eq!(human.code, 2);
@@ -145,7 +145,7 @@ fn usage_errors_exit_with_2_for_people_and_programs() {
 }
 
 #[test]
-fn errors_are_one_json_object_for_programs() {
+fn errors_are_one_json_object_with_json_output() {
     let run = bench().run(["metrics", "show", "--json"]);
     assert_eq!((run.code, &*run.stdout), (1, ""));
     insta::assert_snapshot!(run.stderr, @r#"
@@ -154,7 +154,7 @@ fn errors_are_one_json_object_for_programs() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_failure() {
+fn a_closed_stdout_is_not_an_error() {
     let bench = bench();
     let mut command = bench.command(["metrics", "schema"]);
     let mut child =
@@ -168,7 +168,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
 }
 
 #[test]
-fn completions_are_there_for_every_shell() {
+fn completions_exist_for_every_shell() {
     let bench = bench();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let run = bench.run(["completions", shell]);
@@ -181,7 +181,7 @@ fn completions_are_there_for_every_shell() {
 }
 
 #[test]
-fn colour_is_for_terminals_that_want_it() {
+fn colour_is_used_only_at_terminals_that_allow_it() {
     let bench = bench();
     let run = |force: bool, no_color: Option<&str>, arguments: &[&str]| {
         let mut command = bench.command(arguments);
@@ -201,7 +201,7 @@ fn colour_is_for_terminals_that_want_it() {
 }
 
 #[test]
-fn a_home_that_cannot_be_and_a_profile_that_cannot_be_are_told() {
+fn invalid_home_and_profile_are_rejected() {
     let bench = bench();
     let mut command = bench.command(["metrics", "status"]);
     command.env_remove("AGENT_HOME");
@@ -231,7 +231,7 @@ fn a_home_that_cannot_be_and_a_profile_that_cannot_be_are_told() {
 }
 
 #[test]
-fn the_longest_profile_name_has_64_letters() {
+fn profile_names_are_limited_to_64_characters() {
     let bench = bench();
     for (length, code) in [(64, 0), (65, 2)] {
         let name = "p".repeat(length);
@@ -240,7 +240,7 @@ fn the_longest_profile_name_has_64_letters() {
 }
 
 #[test]
-fn a_profile_has_everything_of_its_own() {
+fn profiles_have_separate_files() {
     let bench = bench();
     assert_eq!(bench.run(["metrics", "on", "--profile", "work"]).code, 0);
     assert!(bench.home().join("profiles/work/metrics/metrics.sqlite3").exists());

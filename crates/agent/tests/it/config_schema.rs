@@ -14,7 +14,7 @@ fn faults(arguments: &[&str], file: &Value) -> Vec<String> {
 }
 
 #[test]
-fn config_schema_accepts_every_part_of_the_file_and_rejects_mistakes() {
+fn config_schema_accepts_every_section_and_rejects_mistakes() {
     let good = json!({
         "model": "fast",
         "member": {"base_url": "https://members.example.com/v1", "api_key": "${KEY}"},

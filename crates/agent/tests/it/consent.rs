@@ -38,7 +38,7 @@ fn redacted(bench: &TestHome, run: &ProgramOutput) -> String {
 }
 
 #[test]
-fn nothing_is_on_disk_before_a_person_turns_it_on() {
+fn no_file_is_created_before_metrics_are_enabled() {
     let bench = bench();
     for command in [
         vec!["metrics", "status"],
@@ -64,7 +64,7 @@ fn nothing_is_on_disk_before_a_person_turns_it_on() {
 }
 
 #[test]
-fn on_status_off_and_purge_do_what_they_say() {
+fn metrics_are_enabled_shown_disabled_and_purged() {
     let bench = bench();
     insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "on"])), @r"
     exit code: 0
@@ -111,7 +111,7 @@ fn on_status_off_and_purge_do_what_they_say() {
 }
 
 #[test]
-fn the_environment_turns_it_off_and_status_says_which_rule_decided() {
+fn environment_disables_metrics_and_status_names_the_rule() {
     let bench = bench();
     bench.run(["metrics", "on"]);
     for (name, value, mode, rule) in [
@@ -133,7 +133,7 @@ fn the_environment_turns_it_off_and_status_says_which_rule_decided() {
 }
 
 #[test]
-fn the_configuration_keeps_its_comments_and_its_mistakes_are_told_with_their_line() {
+fn configuration_comments_are_kept_and_errors_name_their_line() {
     let bench = bench();
     fs::create_dir_all(bench.home()).unwrap();
     let path = bench.home().join("config.yaml");
@@ -164,7 +164,7 @@ fn the_configuration_keeps_its_comments_and_its_mistakes_are_told_with_their_lin
 }
 
 #[test]
-fn reset_id_gives_a_new_id() {
+fn reset_id_creates_a_new_installation_id() {
     let bench = bench();
     bench.run(["metrics", "on"]);
     let before = status(&bench)["holds"]["install_id"].clone();
@@ -175,7 +175,7 @@ fn reset_id_gives_a_new_id() {
 }
 
 #[test]
-fn status_tells_of_a_damaged_a_full_and_a_read_only_store() {
+fn status_reports_a_damaged_full_or_read_only_store() {
     let bench = bench();
     bench.run(["metrics", "on"]);
     fill(&bench);
@@ -210,7 +210,7 @@ fn status_tells_of_a_damaged_a_full_and_a_read_only_store() {
 }
 
 #[test]
-fn off_ends_what_is_counting_already_and_on_begins_again() {
+fn off_stops_running_recorders_and_on_resumes_them() {
     let bench = bench();
     bench.run(["metrics", "on"]);
     let folder = StoreFolder::new(bench.home().join("metrics"));
@@ -243,7 +243,7 @@ fn off_ends_what_is_counting_already_and_on_begins_again() {
 }
 
 #[test]
-fn what_could_not_be_counted_is_told() {
+fn uncounted_events_are_reported() {
     let bench = bench();
     bench.run(["metrics", "on"]);
     let folder = StoreFolder::new(bench.home().join("metrics"));
@@ -265,7 +265,7 @@ fn what_could_not_be_counted_is_told() {
 }
 
 #[test]
-fn a_configuration_that_is_too_large_is_refused() {
+fn an_oversized_configuration_is_rejected() {
     let bench = bench();
     fs::create_dir_all(bench.home()).unwrap();
     fs::write(bench.home().join("config.yaml"), "#".repeat(4 * 1024 * 1024 + 1)).unwrap();
@@ -275,7 +275,7 @@ fn a_configuration_that_is_too_large_is_refused() {
 }
 
 #[test]
-fn how_the_program_was_installed_can_be_declared() {
+fn install_method_can_be_set_by_a_variable() {
     let bench = bench();
     assert_eq!(status(&bench)["resource"]["install_method"], "git", "it lies in a build folder");
     let mut command = bench.command(["metrics", "status", "--json"]);
@@ -285,7 +285,7 @@ fn how_the_program_was_installed_can_be_declared() {
 }
 
 #[test]
-fn off_and_purge_work_whatever_the_configuration_says() {
+fn off_and_purge_work_with_an_invalid_configuration() {
     let bench = bench();
     bench.run(["metrics", "on"]);
     fill(&bench);
@@ -296,7 +296,7 @@ fn off_and_purge_work_whatever_the_configuration_says() {
 }
 
 #[test]
-fn on_makes_nothing_when_the_configuration_cannot_be_edited() {
+fn on_creates_nothing_if_the_configuration_is_not_editable() {
     let bench = bench();
     fs::create_dir_all(bench.home()).unwrap();
     fs::write(bench.home().join("config.yaml"), "{model: x}\n").unwrap();
@@ -307,7 +307,7 @@ fn on_makes_nothing_when_the_configuration_cannot_be_edited() {
 }
 
 #[test]
-fn a_linked_configuration_stays_a_link() {
+fn a_symlinked_configuration_remains_a_symlink() {
     let bench = bench();
     fs::create_dir_all(bench.home()).unwrap();
     let real = bench.work().join("dotfiles.yaml");
@@ -320,7 +320,7 @@ fn a_linked_configuration_stays_a_link() {
 }
 
 #[test]
-fn variables_that_are_not_text_still_count() {
+fn non_utf8_variables_are_accepted() {
     let bench = bench();
     bench.run(["metrics", "on"]);
     let odd = OsStr::from_bytes(b"\xff");

@@ -3,8 +3,8 @@
 #![expect(clippy::panic, reason = "what the tests share ends them, too")]
 
 mod access;
+mod accessibility;
 mod chats;
-mod looks;
 mod servers;
 mod sign_in;
 

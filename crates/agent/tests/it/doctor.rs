@@ -54,7 +54,7 @@ fn area<'a>(document: &'a Value, name: &str) -> Vec<(&'a str, &'a str)> {
 }
 
 #[test]
-fn where_nothing_is_set_up_it_says_how_to_begin() {
+fn an_empty_home_gets_setup_hints() {
     let bench = bench();
     let run = doctor(&bench, &nobody(), &[]);
     filters().bind(|| insta::assert_snapshot!(shown(&bench, &run)));
@@ -64,7 +64,7 @@ fn where_nothing_is_set_up_it_says_how_to_begin() {
 }
 
 #[test]
-fn where_the_service_runs_everything_is_well() {
+fn a_running_service_is_healthy() {
     let machine = Machine::new();
     let served = machine.start();
     let base = format!("http://{}/v1", served.address);
@@ -85,7 +85,7 @@ fn where_the_service_runs_everything_is_well() {
 }
 
 #[test]
-fn a_model_that_is_not_there_is_a_problem() {
+fn an_unknown_model_is_a_problem() {
     let machine = Machine::new();
     let served = machine.start();
     configure(&machine.bench, "model: ollama/ecko\n");
@@ -97,7 +97,7 @@ fn a_model_that_is_not_there_is_a_problem() {
 }
 
 #[test]
-fn a_wrong_key_and_an_empty_account_are_problems() {
+fn an_invalid_key_and_an_empty_account_are_problems() {
     let ground = Ground::new();
     let run = ground.run(["member", "create", "poor"]);
     assert_eq!(run.code, 0, "{run:?}");
@@ -133,7 +133,7 @@ fn a_service_that_is_down_is_a_problem() {
 }
 
 #[test]
-fn a_configuration_that_is_broken_is_a_problem_and_the_rest_is_looked_at() {
+fn an_invalid_configuration_is_a_problem_and_other_checks_run() {
     for (text, name, expected) in [
         ("member: [\n", "config", "invalid configuration at"),
         ("member: {base: x}\n", "service", "unknown key"),
@@ -156,7 +156,7 @@ fn a_configuration_that_is_broken_is_a_problem_and_the_rest_is_looked_at() {
 }
 
 #[test]
-fn servers_that_fail_are_problems() {
+fn failing_servers_are_problems() {
     let machine = Machine::new();
     let served = machine.start();
     let base = format!("http://{}/v1", served.address);
@@ -173,7 +173,7 @@ fn servers_that_fail_are_problems() {
 }
 
 #[test]
-fn a_service_that_is_not_one_or_lies_cannot_hurt() {
+fn invalid_responses_of_the_service_are_problems() {
     let bench = bench();
     let answer = |status: &'static str, head: &'static str, body: &'static str| {
         FileServer::start(move |_, _, stream| {
@@ -219,7 +219,7 @@ fn silent() -> FileServer {
 }
 
 #[test]
-fn it_can_be_interrupted() {
+fn doctor_can_be_interrupted() {
     let bench = bench();
     let server = silent();
     configure(
@@ -236,7 +236,7 @@ fn it_can_be_interrupted() {
 }
 
 #[test]
-fn a_service_that_never_answers_is_not_waited_for_long() {
+fn a_silent_service_times_out() {
     let bench = bench();
     let server = silent();
     let begun = std::time::Instant::now();

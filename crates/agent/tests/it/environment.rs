@@ -60,7 +60,7 @@ fn is_clear(name: &str, run: &ProgramOutput, code: i32, error: &str, hint: &str)
 }
 
 #[test]
-fn without_a_home_a_variable_is_named() {
+fn a_missing_home_names_the_variable_to_set() {
     let spoil = |command: &mut Command| {
         command.env_remove("AGENT_HOME").env_remove("HOME");
     };
@@ -70,7 +70,7 @@ fn without_a_home_a_variable_is_named() {
 }
 
 #[test]
-fn a_wrong_key_is_told_with_its_place() {
+fn an_invalid_key_is_reported_with_its_source() {
     let spoil = |command: &mut Command| {
         // The `.env` of the service is not that of the member.
         let home = command.get_current_dir().unwrap().join("another-home");
@@ -84,7 +84,7 @@ fn a_wrong_key_is_told_with_its_place() {
 }
 
 #[test]
-fn a_service_that_is_away_is_told_with_the_command_that_starts_one() {
+fn an_unreachable_service_is_reported_with_the_start_command() {
     let world = World::new();
     let nobody = format!("http://{}/v1", port::free());
     let spoil = |command: &mut Command| {
@@ -99,7 +99,7 @@ fn a_service_that_is_away_is_told_with_the_command_that_starts_one() {
 }
 
 #[test]
-fn a_proxy_that_is_away_or_answers_itself_is_named() {
+fn an_unreachable_or_answering_proxy_is_named() {
     let world = World::new();
     // It answers like a company's gateway, and like a Wi-Fi portal.
     let page = |status: &'static str| {
@@ -186,7 +186,7 @@ fn writing_fails(home: &Path, world: &World, hint: &str) {
 }
 
 #[test]
-fn a_home_that_is_read_only_can_be_used_and_writing_to_it_names_a_variable() {
+fn a_read_only_home_allows_reads_and_names_the_variable() {
     let world = World::new();
     let disk = SmallDisk::mount(1024 * 1024);
     let home = home_on(&disk, &world);
@@ -196,7 +196,7 @@ fn a_home_that_is_read_only_can_be_used_and_writing_to_it_names_a_variable() {
 }
 
 #[test]
-fn a_home_that_is_full_can_be_used_and_writing_to_it_asks_for_space() {
+fn a_full_home_allows_reads_and_reports_full_disks() {
     let world = World::new();
     let disk = SmallDisk::mount(1024 * 1024);
     let home = home_on(&disk, &world);

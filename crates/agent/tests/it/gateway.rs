@@ -1,24 +1,24 @@
 //! The member service: run, looked after, stopped.
 
-mod alerting;
-mod checking;
-mod creating;
+mod alerts;
+mod check;
 mod databases;
-mod documented;
 mod down;
 mod downloads;
-mod draining;
-mod importing;
+mod drain;
+mod import;
+mod init;
 mod keys;
+mod ledger_commands;
+mod member_api_page;
 mod members;
-mod money;
 mod parsing;
-mod pictures;
-mod reloading;
-mod serving;
+mod reload;
+mod serve;
 mod tools;
 pub(crate) mod up;
 mod usage;
+mod usage_charts;
 mod web_search;
 
 use std::fs;

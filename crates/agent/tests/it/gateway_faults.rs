@@ -28,7 +28,7 @@ const LEASE: &str = "hold_lease_seconds: 2\n";
 const STACK_BYTES: usize = 128 * 1024;
 
 /// Where the books are kept.
-enum Books {
+enum StoreKind {
     Sqlite,
     Postgres,
 }
@@ -44,10 +44,10 @@ struct World {
 
 impl World {
     /// A member who can pay for so many requests.
-    fn new(books: &Books, requests: i64) -> Self {
+    fn new(books: &StoreKind, requests: i64) -> Self {
         let database = match books {
-            Books::Sqlite => None,
-            Books::Postgres => Some(Arc::new(Cluster::start_new()).database()),
+            StoreKind::Sqlite => None,
+            StoreKind::Postgres => Some(Arc::new(Cluster::start_new()).database()),
         };
         let place = database
             .as_ref()
@@ -93,7 +93,7 @@ impl World {
     }
 
     /// Waits until no hold is left, then adds everything up again.
-    fn settle_down(&self) {
+    fn wait_until_settled(&self) {
         eventually("every hold ends", || self.member()["held_micros"] == 0);
         let check = self.ground.run(["ledger", "check", "--json"]);
         assert_eq!(check.code, 0, "{check:?}");
@@ -102,7 +102,7 @@ impl World {
 
 /// What clients saw.
 #[derive(Default)]
-struct Tally {
+struct ResponseCounts {
     /// Answers with success that came whole.
     answered: AtomicU64,
     /// Requests that were sent, and whose answer did not come whole.
@@ -113,7 +113,7 @@ struct Tally {
     wrong: AtomicU64,
 }
 
-impl Tally {
+impl ResponseCounts {
     fn count(&self, seen: &Seen) {
         let counter = match seen {
             Seen::Whole => &self.answered,
@@ -181,7 +181,7 @@ struct Load {
 }
 
 impl Load {
-    fn start(addresses: &[String], key: &str, clients: usize, tally: &Arc<Tally>) -> Self {
+    fn start(addresses: &[String], key: &str, clients: usize, tally: &Arc<ResponseCounts>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let clients = (0..clients).map(|number| {
             let address = addresses[number % addresses.len()].clone();
@@ -208,8 +208,8 @@ impl Load {
 }
 
 /// Waits until so many requests were answered.
-fn until_answered(tally: &Tally, count: u64) {
-    eventually("requests are answered", || Tally::get(&tally.answered) >= count);
+fn until_answered(tally: &ResponseCounts, count: u64) {
+    eventually("requests are answered", || ResponseCounts::get(&tally.answered) >= count);
 }
 
 /// The addresses of services.

@@ -12,7 +12,7 @@ mod consent;
 // Everything the program needs, looked at in one go.
 mod dashboard;
 mod doctor;
-mod documented;
+mod documentation;
 // No home, a full one, a wrong key, a service that is away, a proxy in the way.
 mod environment;
 // Files of the service, and the program itself, verified.
@@ -41,7 +41,7 @@ mod tasks;
 // What a person types at a terminal and sees on it.
 mod terminal;
 // Packages of anybody, judged.
-mod verdicts;
+mod metrics_validation;
 // The page of `agent metrics view`, in a real browser.
 mod view;
 // Files of models: fetched, added, listed, removed, and answering on a bare machine.

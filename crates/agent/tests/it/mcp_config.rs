@@ -1,10 +1,10 @@
 //! Servers added, removed, switched and imported, and what stays of the configuration.
 
-mod adding;
+mod add;
 mod files;
-mod importing;
-mod published;
-mod removing;
+mod import;
+mod registry;
+mod remove;
 mod secrets;
 pub(crate) mod terminal;
 

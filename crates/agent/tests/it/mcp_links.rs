@@ -1,9 +1,9 @@
 //! Servers that come by a link, links for servers, and what makes a desktop open them.
 
-mod installing;
-mod making;
-mod registering;
-mod tricks;
+mod create;
+mod hostile;
+mod install;
+mod register;
 
 use mcp_client::install_link;
 use serde_json::{Map, Value};

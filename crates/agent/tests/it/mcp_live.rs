@@ -9,7 +9,7 @@ mod processes;
 mod project;
 mod secrets;
 mod server_tasks;
-mod steps;
+mod test_command;
 mod tools;
 
 use std::fs;

@@ -5,9 +5,9 @@ mod background;
 mod device;
 mod documents;
 mod keychain;
+mod login;
+mod logout;
 mod person;
-mod signing_in;
-mod signing_out;
 mod status;
 
 use std::fs;
@@ -30,12 +30,12 @@ exec python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1])
 "#;
 
 /// A home with one server that signs in, and that server.
-struct Scene {
+struct LoginFixture {
     bench: TestHome,
     server: FaultyAuthServer,
 }
 
-impl Scene {
+impl LoginFixture {
     fn new() -> Self {
         Self::with(Script::default())
     }

@@ -4,12 +4,12 @@ mod account;
 mod cable;
 mod hostile;
 mod media;
-mod pages;
 mod research;
+mod retries;
+mod search_and_fetch;
 mod statuses;
 pub(crate) mod terminal;
-mod waiting;
-mod watching;
+mod watch;
 
 use std::fs;
 use std::process::Command;
@@ -26,12 +26,12 @@ const PAGE: &str = "# Why the sky is blue\n\nThe sky is blue because short waves
                     red.\n\n## Measurements\n\n- short: 400 nm\n- long: 700 nm\n";
 
 /// A service with a member, models of every kind, and one page.
-pub(crate) struct Club {
+pub(crate) struct MemberFixture {
     pub(crate) ground: Ground,
     pub(crate) key: String,
 }
 
-impl Club {
+impl MemberFixture {
     pub(crate) fn new() -> Self {
         Self::with("")
     }
@@ -114,7 +114,7 @@ impl Club {
 
 /// Compares runs with what is written down, without what is different in every one.
 #[track_caller]
-pub(crate) fn told(club: &Club, name: &str, text: &str) {
+pub(crate) fn told(club: &MemberFixture, name: &str, text: &str) {
     let text = club.ground.plain(text).replace(&club.key[..16], "[key]");
     let mut settings = settings();
     settings.add_filter(r"\bin \d+ s\b", "in [n] s");

@@ -125,12 +125,12 @@ const COMMANDS: &[&str] = &[
 ];
 
 #[test]
-fn every_command_reads_well_at_80_columns() {
+fn every_command_fits_80_columns() {
     read(80);
 }
 
 #[test]
-fn every_command_reads_well_at_40_columns() {
+fn every_command_fits_40_columns() {
     read(40);
 }
 

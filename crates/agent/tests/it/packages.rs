@@ -53,7 +53,7 @@ fn filled() -> TestHome {
 }
 
 #[test]
-fn show_prints_byte_for_byte_what_package_writes() {
+fn show_prints_exactly_the_bytes_that_package_writes() {
     let bench = filled();
     let shown = bench.run(["metrics", "show"]);
     assert_eq!(shown.code, 0);
@@ -81,7 +81,7 @@ fn show_prints_byte_for_byte_what_package_writes() {
 }
 
 #[test]
-fn a_lost_outbox_file_is_written_again() {
+fn a_missing_outbox_file_is_rewritten() {
     let bench = filled();
     let made = bench.run(["metrics", "package"]).stdout;
     let path = made.lines().next().unwrap().split_once(' ').unwrap().1;
@@ -93,7 +93,7 @@ fn a_lost_outbox_file_is_written_again() {
 }
 
 #[test]
-fn merge_adds_up_files_folders_and_standard_input() {
+fn merge_sums_files_folders_and_stdin() {
     let bench = filled();
     let first = bench.run(["metrics", "show"]).stdout;
     bench.run(["metrics", "package"]);
@@ -124,7 +124,7 @@ fn merge_adds_up_files_folders_and_standard_input() {
 }
 
 #[test]
-fn export_writes_what_is_packaged_and_what_is_not_in_every_format() {
+fn export_supports_every_format() {
     let bench = filled();
     bench.run(["metrics", "package"]);
     fill(&bench);
@@ -147,7 +147,7 @@ fn export_writes_what_is_packaged_and_what_is_not_in_every_format() {
 }
 
 #[test]
-fn catalogue_and_schema_are_printed_for_people_and_programs() {
+fn catalogue_and_schema_are_printed_as_text_and_json() {
     let bench = bench();
     let text = bench.run(["metrics", "catalogue"]).stdout;
     assert!(text.contains("agent.tool_call.count One call of a tool."), "{text}");

@@ -1,7 +1,7 @@
 //! Skills kept, installed, put away, loaded by models and counted.
 
 mod commands;
-mod counting;
+mod metrics;
 mod projects;
 mod tasks;
 
@@ -36,13 +36,13 @@ fn settings() -> insta::Settings {
 }
 
 /// A service on an empty home, with a model that repeats its prompt.
-struct House {
+struct SkillFixture {
     bench: TestHome,
     upstream: Upstream,
     served: Served,
 }
 
-impl House {
+impl SkillFixture {
     fn new() -> Self {
         let (bench, upstream) = (bench(), Upstream::start());
         upstream.want_no_key();

@@ -2,20 +2,20 @@
 //! each test wants.
 
 mod approvals;
-mod attached;
-mod bounds;
-mod counted;
+mod attachments;
+mod execution;
 mod hostile;
-mod instructed;
-mod interrupted;
+mod instructions;
+mod interrupts;
+mod limits;
+mod metrics;
 #[cfg(feature = "local-model")]
 mod no_tools;
-mod planned;
+mod plans_and_schemas;
 mod results;
 mod resumed;
-mod rooted;
-mod running;
-mod served;
+mod roots;
+mod server_requests;
 
 use std::fs;
 use std::process::Command;

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what the tests share ends them, too")]
 
 // What it looks like: narrow, light and dark.
-mod look;
+mod layout;
 // What it shows and how it is used.
 mod page;
 // Who is answered, with what, and for how long.

@@ -2,9 +2,9 @@
 
 mod bare_machine;
 mod commands;
-mod fetching;
 mod hostile;
-mod interrupted;
+mod interrupts;
+mod pull;
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -24,7 +24,7 @@ fn refused(chat: Value) -> String {
 }
 
 #[test]
-fn a_conversation_with_tools_and_images_keeps_every_part() {
+fn a_conversation_with_tools_and_images_is_translated_fully() {
     let chat = json!({
         "model": "claude/opus",
         "messages": [
@@ -95,7 +95,7 @@ fn a_conversation_with_tools_and_images_keeps_every_part() {
 }
 
 #[test]
-fn the_smallest_request_gets_the_default_limit_and_nothing_else() {
+fn a_minimal_request_gets_only_the_default_limit() {
     let body = asked(json!({"model": "x", "messages": [{"role": "user", "content": "Hi"}]}));
     assert_eq!(
         body,
@@ -114,7 +114,7 @@ fn with(extra: Value) -> Value {
 }
 
 #[test]
-fn tool_choices_have_their_counterparts() {
+fn tool_choices_are_translated() {
     let tools = json!([{"type": "function", "function": {"name": "f"}}]);
     let cases = [
         (json!("auto"), json!({"type": "auto"})),
@@ -178,7 +178,7 @@ fn an_older_model_gets_a_thinking_budget_below_its_limit() {
 }
 
 #[test]
-fn unsupported_fields_are_refused_by_name() {
+fn unsupported_fields_are_rejected_by_name() {
     let cases = [
         (json!({"n": 2}), "n"),
         (json!({"logprobs": true}), "logprobs"),
@@ -224,7 +224,7 @@ fn unsupported_fields_are_refused_by_name() {
 }
 
 #[test]
-fn an_answer_keeps_text_thinking_calls_and_counts() {
+fn an_answer_keeps_text_thinking_calls_and_usage() {
     let message = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5",
         "content": [
@@ -278,7 +278,7 @@ fn every_stop_reason_has_a_finish_reason() {
 }
 
 #[test]
-fn nonsense_is_malformed() {
+fn invalid_answers_are_malformed() {
     let missing = |message: Value| answer(&message, "c", 0).unwrap_err();
     assert_eq!(missing(json!({"type": "error"})), Malformed::Missing("message"));
     assert_eq!(missing(json!({"type": "message"})), Malformed::Missing("content"));
@@ -290,7 +290,7 @@ fn nonsense_is_malformed() {
 }
 
 #[test]
-fn an_answer_that_was_counted_badly_or_not_at_all_is_an_answer() {
+fn missing_or_invalid_usage_is_tolerated() {
     let mut message = json!({"type": "message", "content": [], "model": "m"});
     assert_eq!(answer(&message, "c", 0).unwrap().get("usage"), None);
     message["usage"] = json!({"input_tokens": 3, "output_tokens": -7});
@@ -372,7 +372,7 @@ fn chunk(delta: &Value, finish: &Value) -> Value {
 }
 
 #[test]
-fn a_stream_with_thinking_text_and_calls_is_carried_over() {
+fn a_stream_with_thinking_text_and_calls_is_translated() {
     let mut stream = Stream::new("chatcmpl-1", 7, true);
     let out = fed(&tool_stream(), &[4096], &mut stream).unwrap();
     let deltas = [
@@ -397,14 +397,14 @@ fn a_stream_with_thinking_text_and_calls_is_carried_over() {
 }
 
 #[test]
-fn without_the_wish_for_usage_no_chunk_has_any() {
+fn chunks_have_usage_only_if_requested() {
     let out = fed(&tool_stream(), &[4096], &mut Stream::new("c", 7, false)).unwrap();
     assert!(chunks(&out).iter().all(|chunk| chunk.get("usage").is_none()));
     assert!(out.ends_with(b"data: [DONE]\n\n"));
 }
 
 #[test]
-fn a_refusal_in_a_stream_is_told_before_it_ends() {
+fn a_refusal_is_sent_before_the_stream_ends() {
     let bytes = upstream(&[
         json!({"type": "message_delta", "delta": {"stop_reason": "refusal", "stop_details": {"type": "refusal", "explanation": "Not this."}}}),
         json!({"type": "message_stop"}),
@@ -417,7 +417,7 @@ fn a_refusal_in_a_stream_is_told_before_it_ends() {
 }
 
 #[test]
-fn an_error_of_the_upstream_ends_the_stream_in_few_words() {
+fn an_upstream_error_ends_the_stream_with_a_bounded_message() {
     let long = "é".repeat(MAX_PEER_MESSAGE_BYTES);
     let bytes = upstream(&[
         json!({"type": "error", "error": {"type": "overloaded_error", "message": long}}),
@@ -443,13 +443,13 @@ fn an_error_of_the_upstream_ends_the_stream_in_few_words() {
 
 proptest! {
     #[test]
-    fn the_chunks_do_not_depend_on_how_the_bytes_came(sizes in proptest::collection::vec(1_usize..200, 1..8)) {
+    fn any_chunking_gives_the_same_chunks(sizes in proptest::collection::vec(1_usize..200, 1..8)) {
         let whole = fed(&tool_stream(), &[1 << 20], &mut Stream::new("c", 7, true)).unwrap();
         prop_assert_eq!(fed(&tool_stream(), &sizes, &mut Stream::new("c", 7, true)).unwrap(), whole);
     }
 
     #[test]
-    fn text_arrives_whole_whatever_is_in_it(pieces in proptest::collection::vec(any::<String>(), 1..6)) {
+    fn any_text_arrives_unchanged(pieces in proptest::collection::vec(any::<String>(), 1..6)) {
         let events: Vec<Value> = pieces.iter()
             .map(|text| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}))
             .collect();
@@ -460,7 +460,7 @@ proptest! {
 }
 
 #[test]
-fn counts_of_a_message_that_passes_unchanged_are_read() {
+fn usage_of_passed_through_messages_is_read() {
     let mut splitter = Splitter::new(1 << 20);
     splitter.push(Bytes::from(tool_stream()));
     let (mut reader, mut translated) = (UsageReader::default(), Stream::new("c", 7, true));

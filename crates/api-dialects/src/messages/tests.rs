@@ -1,8 +1,8 @@
 //! Whole requests, answers and streams of both APIs, side by side.
 
-mod asking;
+mod requests;
 mod round_trip;
-mod searching;
+mod search_rounds;
 mod streaming;
 
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ fn answer(completion: &Value) -> Result<Value, Malformed> {
 }
 
 #[test]
-fn a_completion_becomes_thinking_text_and_calls() {
+fn a_completion_is_translated_to_thinking_text_and_calls() {
     let completion = json!({
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "b",
         "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
@@ -105,7 +105,7 @@ fn every_finish_reason_has_a_stop_reason() {
 }
 
 #[test]
-fn a_completion_without_a_choice_or_with_half_a_call_is_malformed() {
+fn missing_choices_and_partial_calls_are_malformed() {
     let missing = |completion: Value| answer(&completion).unwrap_err();
     assert_eq!(missing(json!({"choices": []})), Malformed::Missing("choice"));
     assert_eq!(missing(json!({"choices": [{}]})), Malformed::Missing("message"));
@@ -114,7 +114,7 @@ fn a_completion_without_a_choice_or_with_half_a_call_is_malformed() {
 }
 
 #[test]
-fn errors_have_the_shape_and_type_of_the_api() {
+fn errors_have_the_format_and_type_of_the_api() {
     assert_eq!(
         super::error("rate_limit_error", "Slow down", Some("req_1")),
         json!({"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down"}, "request_id": "req_1"})
@@ -141,7 +141,7 @@ fn errors_have_the_shape_and_type_of_the_api() {
 }
 
 #[test]
-fn usage_excludes_what_is_cached() {
+fn usage_excludes_cached_tokens() {
     let usage = Usage {
         prompt_tokens: 9,
         completion_tokens: 4,
@@ -171,7 +171,7 @@ fn estimate_grows_with_text_images_and_tools() {
 }
 
 #[test]
-fn blocks_that_only_we_can_read_are_removed() {
+fn own_opaque_blocks_are_removed() {
     let ours = super::super::opaque::encode("Text");
     let mut body = object(json!({"messages": [
         {"role": "user", "content": "Hi"},

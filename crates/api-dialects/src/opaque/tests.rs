@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn texts_survive_and_foreign_fields_are_recognised() {
+fn encoded_texts_round_trip_and_foreign_ones_are_detected() {
     assert_eq!(decode(&encode("Grüße 🐦")).as_deref(), Some("Grüße 🐦"));
     assert_eq!(decode("gAAAAABo"), None);
     assert_eq!(decode("agent.***"), None);

@@ -1,9 +1,9 @@
 //! Whole requests, answers and streams of both APIs, side by side.
 
-mod asking;
 mod codex;
+mod requests;
 mod round_trip;
-mod searching;
+mod search_rounds;
 mod streaming;
 
 use serde_json::{Map, Value, json};
@@ -63,7 +63,7 @@ const RESPONSE_FIELDS: &[&str] = &[
 ];
 
 #[test]
-fn the_smallest_request_has_a_response_with_every_field() {
+fn a_minimal_request_has_a_response_with_every_field() {
     let response =
         shape(json!({"model": "a/b", "input": "Hi"})).response(Outcome::of(Status::Queued));
     for field in RESPONSE_FIELDS {
@@ -148,7 +148,7 @@ fn a_completion_becomes_reasoning_message_and_calls() {
 }
 
 #[test]
-fn an_answer_cut_short_is_incomplete() {
+fn a_truncated_answer_is_incomplete() {
     for (finish, reason) in [("length", "max_output_tokens"), ("content_filter", "content_filter")]
     {
         let completion = json!({"choices": [{"finish_reason": finish, "message": {"content": "Once", "refusal": "No."}}]});
@@ -167,7 +167,7 @@ fn an_answer_cut_short_is_incomplete() {
 }
 
 #[test]
-fn a_completion_without_a_choice_or_with_half_a_call_is_malformed() {
+fn missing_choices_and_partial_calls_are_malformed() {
     let missing = |completion: Value| answer(&completion, &shape(json!({}))).unwrap_err();
     assert_eq!(missing(json!({"choices": []})), Malformed::Missing("choice"));
     assert_eq!(missing(json!({"choices": [{}]})), Malformed::Missing("message"));
@@ -176,7 +176,7 @@ fn a_completion_without_a_choice_or_with_half_a_call_is_malformed() {
 }
 
 #[test]
-fn usage_keeps_its_meaning_both_ways() {
+fn usage_round_trips_between_apis() {
     let usage = Usage {
         prompt_tokens: 9,
         completion_tokens: 4,

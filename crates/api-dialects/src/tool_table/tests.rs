@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn plain_tools_keep_their_names() {
+fn valid_tool_names_are_unchanged() {
     let mut table = ToolTable::default();
     let look = Tool::new(ToolKind::Function, None, "look");
     assert_eq!(table.add(look.clone()).as_deref(), Some("look"));
@@ -23,7 +23,7 @@ fn plain_tools_keep_their_names() {
 
 proptest! {
     #[test]
-    fn every_tool_has_its_own_legal_name(
+    fn every_tool_gets_a_unique_valid_name(
         tools in proptest::collection::vec((proptest::option::of("[a-z._é]{0,70}"), "[a-z._ ]{0,80}"), 0..12)
     ) {
         let mut table = ToolTable::default();

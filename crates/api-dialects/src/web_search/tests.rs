@@ -18,7 +18,7 @@ fn citations_are_the_longest_urls_in_the_text() {
 }
 
 #[test]
-fn settings_of_both_apis_are_read() {
+fn settings_of_both_apis_are_parsed() {
     let object = |value: Value| value.as_object().cloned().unwrap_or_default();
     let messages = json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 3,
         "blocked_domains": ["x.example"], "user_location": {"type": "approximate", "city": "Bern"}});
@@ -32,7 +32,7 @@ fn settings_of_both_apis_are_read() {
 }
 
 #[test]
-fn queries_are_found_in_odd_arguments() {
+fn queries_are_read_from_malformed_arguments() {
     assert_eq!(query(r#"{"query":"linnet song"}"#), "linnet song");
     assert_eq!(query("linnet song"), "linnet song");
 }

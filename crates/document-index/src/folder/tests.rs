@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn one_is_the_writer_and_replaces_the_file() {
+fn one_writer_at_a_time_replaces_the_file() {
     let root = tempfile::tempdir().unwrap();
     let folder = Folder::new(root.path().join("deep/index"));
     assert_eq!(folder.current(), None);

@@ -11,7 +11,7 @@ fn words(singles: Singles, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn words_are_divided_by_all_that_is_no_letter() {
+fn words_are_split_at_non_alphanumeric_characters() {
     let text = "Die Größe, u\u{308}ber-all: Straße 42 – Москва!";
     assert_eq!(
         words(Singles::Always, text),
@@ -22,7 +22,7 @@ fn words_are_divided_by_all_that_is_no_letter() {
 }
 
 #[test]
-fn scripts_without_spaces_are_cut_into_pairs() {
+fn scripts_without_spaces_are_split_into_bigrams() {
     assert_eq!(
         words(Singles::WhereAlone, "全文检索 in 東京"),
         ["全文", "文检", "检索", "in", "東京"]
@@ -33,7 +33,7 @@ fn scripts_without_spaces_are_cut_into_pairs() {
 }
 
 #[test]
-fn what_is_looked_for_is_among_what_is_indexed() {
+fn query_words_are_a_subset_of_indexed_words() {
     for text in ["全文检索引擎", "abc 猫 def", "ภาษาไทย", "mixed混合text文", "é́é"]
     {
         let indexed = words(Singles::Always, text);

@@ -39,7 +39,7 @@ fn days_have_23_or_25_hours_when_clocks_change() {
 }
 
 #[test]
-fn a_window_contains_its_time_and_the_next_one_begins_at_its_end() {
+fn windows_are_contiguous_and_contain_their_time() {
     for name in ["UTC", "Asia/Kathmandu", "America/Sao_Paulo", "Pacific/Apia", "Etc/GMT+12"] {
         let calendar = Calendar::parse(name).unwrap();
         assert_eq!(calendar.name(), name);
@@ -60,6 +60,6 @@ fn a_window_contains_its_time_and_the_next_one_begins_at_its_end() {
 }
 
 #[test]
-fn unknown_time_zones_are_refused() {
+fn unknown_time_zones_are_rejected() {
     assert_eq!(Calendar::parse("Mars/Olympus"), None);
 }

@@ -377,7 +377,7 @@ async fn an_operation_that_the_database_rejects_fails_alone() {
 }
 
 #[tokio::test]
-async fn foreign_schemas_are_left_unchanged() {
+async fn foreign_schemas_are_not_modified() {
     let database = Cluster::shared().database();
     let (place, options) = (DatabaseLocation::Postgres(database.url()), StoreOptions::default());
     assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Empty);

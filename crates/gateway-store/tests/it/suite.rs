@@ -66,7 +66,7 @@ suite! {
         sub_requests_and_their_parent_find_each_other;
     references:
         transfers_with_the_same_reference_are_posted_once,
-        a_refused_transfer_does_not_use_its_reference,
+        a_rejected_transfer_does_not_use_its_reference,
         concurrent_transfers_with_one_reference_are_posted_once;
     limits:
         rotated_keys_share_the_spend_limit,
@@ -75,7 +75,7 @@ suite! {
         concurrency_limits_are_enforced,
         blocked_members_and_unknown_keys_get_no_hold,
         changed_limits_apply_immediately,
-        concurrent_changes_of_different_limits_are_all_kept;
+        concurrent_changes_of_different_limits_are_all_applied;
     budgets:
         a_key_budget_is_exact_and_resets,
         a_charge_counts_in_the_window_of_its_hold,
@@ -96,7 +96,7 @@ suite! {
         members_may_move_while_requests_run;
     idempotency:
         a_key_in_use_is_reported_as_running,
-        a_key_with_another_body_is_refused,
+        a_key_with_another_body_is_rejected,
         an_answered_key_returns_the_saved_answer,
         a_key_is_reusable_after_a_release,
         a_key_is_reusable_after_a_day,

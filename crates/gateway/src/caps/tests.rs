@@ -9,12 +9,12 @@ fn checked(caps: Caps, body: &str) -> Result<Option<u64>, String> {
 }
 
 #[test]
-fn nothing_is_checked_without_caps() {
+fn without_caps_nothing_is_checked() {
     assert_eq!(checked(Caps::default(), r#"{"n":1000,"max_tokens":"x"}"#), Ok(None));
 }
 
 #[test]
-fn each_cap_names_the_field_its_value_and_itself() {
+fn cap_errors_name_the_field_its_value_and_the_cap() {
     let of = |text: &str| Err(text.to_owned());
     let n = Caps { n: Some(2), ..Caps::default() };
     assert_eq!(checked(n, r#"{"n":2}"#), Ok(None));
@@ -31,7 +31,7 @@ fn each_cap_names_the_field_its_value_and_itself() {
 }
 
 #[test]
-fn a_request_without_a_limit_on_tokens_gets_the_cap() {
+fn a_request_without_a_token_limit_gets_the_cap() {
     let caps = Caps { tokens: Some(50), ..Caps::default() };
     assert_eq!(checked(caps, "{}"), Ok(Some(50)));
     assert_eq!(checked(caps, r#"{"max_tokens":null}"#), Ok(Some(50)));

@@ -11,7 +11,7 @@ mod research;
 mod routes;
 mod schema;
 mod searches;
-mod whole;
+mod whole_file;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn warned(text: &str, expected: &[&str]) -> Config {
 }
 
 #[test]
-fn an_empty_file_is_all_defaults() {
+fn an_empty_file_has_all_defaults() {
     for text in ["", "# nothing\n", "{}", "providers:\nlisten:\n"] {
         let config = clean(text);
         assert_eq!(config.listen.to_string(), "127.0.0.1:8930");
@@ -112,7 +112,7 @@ fn an_empty_file_is_all_defaults() {
 }
 
 #[test]
-fn listen_is_an_address_and_a_port() {
+fn listen_is_an_ip_address_and_a_port() {
     assert_eq!(clean("listen: 127.0.0.1:9000").public_url, "http://127.0.0.1:9000");
     assert_eq!(clean("listen: \"[::1]:9000\"").public_url, "http://[::1]:9000");
     let must = "error 1:9: listen: must be an IP address and a port, such as `127.0.0.1:8930`";
@@ -135,7 +135,7 @@ fn listen_is_an_address_and_a_port() {
 }
 
 #[test]
-fn public_url_is_https_or_this_machine_and_has_no_path() {
+fn public_url_is_https_or_loopback_without_a_path() {
     assert_eq!(clean("public_url: https://ai.example.com/").public_url, "https://ai.example.com");
     assert_eq!(clean("public_url: http://localhost:1").public_url, "http://localhost:1");
     refused(
@@ -184,7 +184,7 @@ fn a_database_is_a_file_or_a_server() {
 }
 
 #[test]
-fn a_database_that_cannot_be_is_refused_without_its_address() {
+fn an_invalid_database_url_is_rejected_without_quoting_it() {
     let must = "must be `sqlite:PATH` or `postgres://…`";
     refused("database: mysql://me:s3cret@h/d", &[&format!("error 1:11: database: {must}")]);
     refused("database: 5", &[&format!("error 1:11: database: {must}, found a number")]);
@@ -247,7 +247,7 @@ fn artifacts_are_a_folder_or_a_bucket() {
 }
 
 #[test]
-fn tokens_are_long_and_come_from_variables() {
+fn tokens_are_long_and_usually_come_from_variables() {
     let config = clean("admin_token: ${LONG}\nkey_secret: ${LONG}");
     assert_eq!(config.admin_token.as_ref().map(Secret::reveal), Some(LONG));
     let KeySecret::Given(secret) = &config.key_secret else { panic!("{config:?}") };
@@ -288,7 +288,7 @@ fn tokens_are_long_and_come_from_variables() {
 }
 
 #[test]
-fn time_zones_are_known_by_name() {
+fn time_zones_have_iana_names() {
     assert_eq!(clean("").calendar.name(), "UTC");
     assert_eq!(clean("time_zone: Europe/Berlin").calendar.name(), "Europe/Berlin");
     refused(
@@ -298,7 +298,7 @@ fn time_zones_are_known_by_name() {
 }
 
 #[test]
-fn periods_are_whole_and_have_bounds() {
+fn periods_are_whole_numbers_within_bounds() {
     let config = clean("idempotency_hours: 1\nresponses_days: 2\nhold_lease_seconds: 3");
     assert_eq!(config.idempotency, Duration::from_hours(1));
     assert_eq!(config.responses_kept, Duration::from_hours(48));
@@ -314,7 +314,7 @@ fn periods_are_whole_and_have_bounds() {
 }
 
 #[test]
-fn a_client_that_leaves_stops_the_upstream_or_does_not() {
+fn on_client_gone_is_cancel_or_finish() {
     assert_eq!(clean("on_client_gone: finish").on_client_gone, ClientGone::Finish);
     assert_eq!(clean("on_client_gone: Cancel").on_client_gone, ClientGone::Cancel);
     refused(
@@ -324,7 +324,7 @@ fn a_client_that_leaves_stops_the_upstream_or_does_not() {
 }
 
 #[test]
-fn every_limit_is_read() {
+fn every_limit_is_parsed() {
     let config = clean(
         "limits:
   max_body_bytes: 1024
@@ -379,7 +379,7 @@ fn every_limit_is_read() {
 }
 
 #[test]
-fn every_limit_has_bounds() {
+fn every_limit_is_bounded() {
     refused(
         "limits:
   max_body_bytes: 1023
@@ -416,7 +416,7 @@ fn every_limit_has_bounds() {
 }
 
 #[test]
-fn logs_and_traces_are_read() {
+fn log_and_trace_settings_are_parsed() {
     let config = clean(
         "log: {format: text, level: debug, requests: off}\n\
          trace: {otlp_endpoint: \"http://127.0.0.1:4318\", sample: 0.5}",

@@ -58,7 +58,7 @@ impl Ground {
 }
 
 #[test]
-fn a_key_is_for_its_owner_alone_and_never_overwritten() {
+fn a_signing_key_is_private_and_never_overwritten() {
     let ground = Ground::new();
     let path = &ground.downloads.key_file;
     assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -101,7 +101,7 @@ fn files_are_published_with_a_signed_manifest() {
 }
 
 #[test]
-fn a_version_grows_and_is_never_changed() {
+fn published_versions_increase_and_are_immutable() {
     let ground = Ground::new();
     let one = ground.file("one", "1");
     publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap();
@@ -155,7 +155,7 @@ fn foreign_manifest_is_not_signed_again() {
 }
 
 #[test]
-fn platforms_are_read_from_names() {
+fn platforms_are_detected_from_file_names() {
     for (name, platform) in [
         ("agent-x86_64-unknown-linux-musl", "linux-x86_64"),
         ("agent_linux_arm64", "linux-aarch64"),

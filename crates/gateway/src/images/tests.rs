@@ -16,7 +16,7 @@ fn part(part: &Value) -> Value {
 }
 
 #[test]
-fn images_are_counted_and_remote_ones_noticed_in_every_form() {
+fn images_and_remote_urls_are_detected_in_every_format() {
     let data = "data:image/png;base64,AAAA";
     for (address, remote) in [(data, 0), ("DATA:image/png,x", 0), ("http://a.b/c", 1), ("", 1)] {
         let chat = json!({ "type": "image_url", "image_url": { "url": address } });
@@ -37,13 +37,13 @@ fn images_are_counted_and_remote_ones_noticed_in_every_form() {
 }
 
 #[test]
-fn escaped_keys_are_read() {
+fn escaped_json_keys_are_recognised() {
     let text = r#"[{"content":[{"\u0069mage_ur\u006c":"http://a.b"}]}]"#;
     assert_eq!(Images::in_text(text).unwrap().remote, 1);
 }
 
 #[test]
-fn addresses_that_nobody_fetches_do_not_count() {
+fn urls_that_are_not_fetched_do_not_count() {
     let text = json!([{ "role": "user", "content": "\"image_url\": \"http://a.b\"" }]);
     assert_eq!(found(&text), (0, 0, None));
     let cited = json!([{ "role": "assistant", "content": [{ "type": "output_text", "text": "x",
@@ -52,7 +52,7 @@ fn addresses_that_nobody_fetches_do_not_count() {
 }
 
 #[test]
-fn the_operator_chooses_between_refusing_and_fetching() {
+fn remote_images_are_rejected_or_fetched_as_configured() {
     let remote = |count: usize| Images { count, remote: count, other: None };
     assert_eq!(remote(0).check_remote(RemoteImages::Refuse).unwrap(), Remote::None);
     let refused = remote(1).check_remote(RemoteImages::Refuse).unwrap_err();

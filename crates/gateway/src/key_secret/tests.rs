@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 
 #[test]
-fn a_missing_secret_is_made_once() {
+fn a_missing_secret_is_created_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/gateway.secret");
     let secret = KeySecret::File(path.clone());
@@ -16,7 +16,7 @@ fn a_missing_secret_is_made_once() {
 }
 
 #[test]
-fn a_damaged_secret_is_refused() {
+fn a_damaged_secret_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.secret");
     fs::write(&path, "short").unwrap();

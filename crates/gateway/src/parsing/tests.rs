@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn bodies_wait_for_room_until_the_last_copy_of_another_is_dropped() {
+async fn bodies_wait_until_the_memory_of_another_is_freed() {
     let parsing = Parsing::new(150 * 1024, 100 * 1024);
     let body = || Bytes::from(vec![7; 100 * 1024]);
     let first = parsing.admit(body(), Duration::ZERO).await.unwrap();
@@ -24,7 +24,7 @@ async fn bodies_wait_for_room_until_the_last_copy_of_another_is_dropped() {
 }
 
 #[tokio::test]
-async fn the_largest_body_finds_room_however_little_there_is() {
+async fn the_largest_body_is_admitted_with_any_memory_limit() {
     let parsing = Parsing::new(1024, 10 * 1024 * 1024);
     let body = Bytes::from(vec![0; 10 * 1024 * 1024]);
     assert!(parsing.admit(body, Duration::ZERO).await.is_ok());

@@ -24,7 +24,7 @@ fn duplicate_fields_are_replaced_together() {
 }
 
 #[test]
-fn similar_fields_are_removed_with_a_changed_one() {
+fn case_variants_of_a_changed_field_are_removed() {
     let body = r#"{"Model":"a","STREAM":true,"\u017ftream":true,"streams":1,"upſtream":2}"#;
     assert_eq!(
         rewritten(body, &[("model", Some("\"b\"")), ("stream", Some("false"))]),
@@ -33,7 +33,7 @@ fn similar_fields_are_removed_with_a_changed_one() {
 }
 
 #[test]
-fn too_many_fields_or_values_are_refused() {
+fn too_many_fields_or_values_are_rejected() {
     let many = format!("{{{}\"x\":1}}", "\"\":0,".repeat(MAX_FIELDS));
     let error = RawObject::parse(many.as_bytes()).err().unwrap();
     assert_eq!(error.message(), "the body has more than 1000 fields");
@@ -47,7 +47,7 @@ fn too_many_fields_or_values_are_refused() {
 }
 
 #[test]
-fn null_is_as_good_as_absent() {
+fn null_equals_a_missing_field() {
     let object = RawObject::parse(br#"{"stream":null}"#).unwrap();
     assert_eq!(object.read::<bool>("stream", "a boolean").unwrap(), None);
 }

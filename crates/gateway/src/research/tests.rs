@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_job_is_called_as_its_hold_is() {
+fn a_job_id_corresponds_to_its_hold_id() {
     let id = HoldId::new(5, 7);
     assert_eq!(parse_id(&job_id(id)), Some(id));
     assert!(job_id(id).starts_with("job_") && job_id(id).len() == 36);

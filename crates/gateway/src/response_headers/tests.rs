@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn both_families_are_written() {
+fn both_rate_limit_header_families_are_written() {
     let mut headers = HeaderMap::new();
     let rate_limit = RateLimitStatus { limit: 60, remaining: 12, reset_micros: 47_000_001 };
     let limit_status = LimitStatus { rate: Some(rate_limit), budget: None };

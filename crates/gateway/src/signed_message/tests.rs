@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_secret_of_the_standard_is_decoded() {
+fn a_standard_webhook_secret_is_decoded() {
     // The example of the standard.
     let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
     let key = hmac::Key::new(hmac::HMAC_SHA256, &key_of(&secret));
@@ -15,7 +15,7 @@ fn a_secret_of_the_standard_is_decoded() {
 }
 
 #[test]
-fn tries_come_later_and_later() {
+fn retry_delays_grow_up_to_a_maximum() {
     let first = Duration::from_secs(5);
     let waits: Vec<u64> = (1..=6).map(|tries| wait_after(first, tries).as_secs()).collect();
     assert_eq!(waits, [5, 20, 80, 320, 1280, 5120]);

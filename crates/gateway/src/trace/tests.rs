@@ -7,7 +7,7 @@ fn header(text: &str) -> Option<(u128, u64, bool)> {
 }
 
 #[test]
-fn the_callers_trace_is_understood() {
+fn a_traceparent_header_is_parsed() {
     let text = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let (trace, span, sampled) = header(text).unwrap();
     assert_eq!(trace, 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c);
@@ -18,7 +18,7 @@ fn the_callers_trace_is_understood() {
 }
 
 #[test]
-fn nonsense_is_no_trace() {
+fn invalid_traceparent_headers_are_ignored() {
     for text in [
         "",
         "00",
@@ -32,7 +32,7 @@ fn nonsense_is_no_trace() {
 }
 
 #[test]
-fn a_span_is_written_as_the_protocol_has_it() {
+fn a_span_is_serialised_as_otlp() {
     let span = Span {
         context: SpanContext { trace: 10, span: 11, parent: Some(12) },
         kind: SpanKind::Client,

@@ -85,7 +85,7 @@ async fn a_connection_is_reused_after_its_response_was_read() {
 }
 
 #[tokio::test]
-async fn a_worker_borrows_connections_until_it_has_its_own() {
+async fn workers_borrow_connections_until_they_have_their_own() {
     let (pool, peer) = (Arc::new(pool()), peer(WHOLE, usize::MAX).await);
     let (address, mut told) = (peer.address, peer.told);
     let workers = Workers::start().unwrap();

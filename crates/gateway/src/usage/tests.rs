@@ -14,7 +14,7 @@ fn order(from: &str, to: &str, by: &str) -> UsageOrder {
 }
 
 #[test]
-fn the_last_thirty_days_are_summed_up_by_day() {
+fn usage_defaults_to_the_last_thirty_days_by_day() {
     let query = query(&UsageOrder::default()).unwrap();
     assert_eq!(
         (day_text(query.from_day), day_text(query.to_day)),
@@ -24,7 +24,7 @@ fn the_last_thirty_days_are_summed_up_by_day() {
 }
 
 #[test]
-fn ranges_and_dimensions_are_read() {
+fn ranges_and_dimensions_are_parsed() {
     let query = query(&order("2024-02-29", "2024-03-01", "model, day,model")).unwrap();
     assert_eq!(query.to_day - query.from_day, 1);
     assert_eq!(query.by, [UsageDimension::Model, UsageDimension::Day]);
@@ -32,7 +32,7 @@ fn ranges_and_dimensions_are_read() {
 }
 
 #[test]
-fn wrong_questions_are_refused_with_the_field() {
+fn invalid_usage_queries_name_the_field() {
     for (wrong, field) in [
         (order("2026-13-01", "", ""), "from"),
         (order("yesterday", "", ""), "from"),

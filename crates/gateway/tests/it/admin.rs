@@ -8,12 +8,12 @@ use crate::raw::{Raw, request};
 use crate::support::{ADMIN_TOKEN, Answer, PRICE, Running, plain};
 
 /// A service and its operator.
-struct Office {
+struct AdminFixture {
     service: Running,
     _upstream: Upstream,
 }
 
-impl Office {
+impl AdminFixture {
     fn open() -> Self {
         let upstream = Upstream::start();
         Self { service: Running::plain(&upstream), _upstream: upstream }
@@ -66,7 +66,7 @@ fn said(answer: &Answer) -> (u16, Value, Value) {
 
 #[test]
 fn admin_api_requires_the_token() {
-    let office = Office::open();
+    let office = AdminFixture::open();
     let (_, _, key) = office.member_with_key("ada");
     let invalid = (401, "invalid_key".to_owned());
     for bearer in [None, Some(key.as_str()), Some("another-token-of-at-least-32-characters")] {
@@ -83,7 +83,7 @@ fn admin_api_requires_the_token() {
 }
 
 #[test]
-fn without_a_token_there_is_no_admin_api() {
+fn without_a_token_the_admin_api_is_disabled() {
     let upstream = Upstream::start();
     let text = plain(&upstream, &["echo"], "").replace("admin_token: ${ADMIN_TOKEN}\n", "");
     let service = Running::start(&text);
@@ -96,8 +96,8 @@ fn without_a_token_there_is_no_admin_api() {
 }
 
 #[test]
-fn members_are_made_found_renamed_and_listed() {
-    let office = Office::open();
+fn members_are_created_found_renamed_and_listed() {
+    let office = AdminFixture::open();
     let made = office.post("/members", &json!({ "name": "ada" }));
     assert_eq!(made.status, 201);
     let made = made.json();
@@ -124,8 +124,8 @@ fn members_are_made_found_renamed_and_listed() {
 }
 
 #[test]
-fn what_is_wrong_with_a_request_is_named() {
-    let office = Office::open();
+fn invalid_requests_name_the_parameter() {
+    let office = AdminFixture::open();
     let (member, key, _) = office.member_with_key("ada");
     let long = "x".repeat(201);
     for (body, param) in [
@@ -181,8 +181,8 @@ fn what_is_wrong_with_a_request_is_named() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found() {
-    let office = Office::open();
+fn unknown_ids_return_404() {
+    let office = AdminFixture::open();
     let missing = (404, "not_found".to_owned());
     let no_request = "/receipts/req_00000000000000000000000000000000";
     for path in ["/members/mem_9", "/members/9", "/members/mem_9/statement", "/members/mem_9/keys"]
@@ -202,8 +202,8 @@ fn what_is_not_there_is_not_found() {
 }
 
 #[test]
-fn money_moves_with_a_reason_and_never_below_zero() {
-    let office = Office::open();
+fn transfers_need_a_reason_and_never_overdraw() {
+    let office = AdminFixture::open();
     let (member, _, _) = office.member_with_key("ada");
     let adjust = |amount: i64| {
         let body = json!({ "amount_micros": amount, "reason": "a mistake of ours" });
@@ -233,8 +233,8 @@ fn money_moves_with_a_reason_and_never_below_zero() {
 }
 
 #[test]
-fn a_transfer_with_a_reference_is_made_once_however_often_it_is_sent() {
-    let office = Office::open();
+fn a_transfer_with_a_reference_is_executed_once() {
+    let office = AdminFixture::open();
     let (member, _, _) = office.member_with_key("ada");
     let top_ups = format!("/members/{member}/top-ups");
     let adjustments = format!("/members/{member}/adjustments");
@@ -275,8 +275,8 @@ fn a_transfer_with_a_reference_is_made_once_however_often_it_is_sent() {
 }
 
 #[test]
-fn patches_of_one_key_at_the_same_time_are_all_kept() {
-    let office = Office::open();
+fn concurrent_patches_of_a_key_are_all_applied() {
+    let office = AdminFixture::open();
     let (_, id, _) = office.member_with_key("ada");
     let path = format!("/keys/{id}");
     let bearer = format!("Bearer {ADMIN_TOKEN}");
@@ -309,8 +309,8 @@ fn patches_of_one_key_at_the_same_time_are_all_kept() {
 }
 
 #[test]
-fn a_balance_that_would_grow_too_large_is_refused() {
-    let office = Office::open();
+fn a_top_up_beyond_the_maximum_balance_is_rejected() {
+    let office = AdminFixture::open();
     let (member, _, _) = office.member_with_key("ada");
     let most = json!({ "amount_micros": 1_000_000_000_000_000_i64, "reason": "much" });
     let path = format!("/members/{member}/top-ups");
@@ -320,8 +320,8 @@ fn a_balance_that_would_grow_too_large_is_refused() {
 }
 
 #[test]
-fn a_key_is_shown_once_and_changed_at_once() {
-    let office = Office::open();
+fn a_key_is_shown_once_and_changes_apply_immediately() {
+    let office = AdminFixture::open();
     let (member, id, key) = office.member_with_key("ada");
     assert_eq!(office.chat(&key).status, 200);
     let shown = office.get(&format!("/keys/{id}"));
@@ -354,8 +354,8 @@ fn a_key_is_shown_once_and_changed_at_once() {
 }
 
 #[test]
-fn a_rotated_key_keeps_its_spend_and_the_old_one_ends() {
-    let office = Office::open();
+fn a_rotated_key_keeps_its_spend_and_the_old_one_expires() {
+    let office = AdminFixture::open();
     let (_, id, old) = office.member_with_key("ada");
     assert_eq!(office.chat(&old).status, 200);
     let overlapping = json!({ "overlap_seconds": 3600 });
@@ -378,8 +378,8 @@ fn a_rotated_key_keeps_its_spend_and_the_old_one_ends() {
 }
 
 #[test]
-fn revoking_and_blocking_work_at_once() {
-    let office = Office::open();
+fn revoking_and_blocking_apply_immediately() {
+    let office = AdminFixture::open();
     let (member, id, key) = office.member_with_key("ada");
     assert_eq!(office.chat(&key).status, 200);
     office.patch(&format!("/members/{member}"), &json!({ "blocked": true })).good();
@@ -397,8 +397,8 @@ fn revoking_and_blocking_work_at_once() {
 }
 
 #[test]
-fn every_change_is_audited_with_who_and_by_which_request() {
-    let office = Office::open();
+fn every_change_is_audited_with_actor_and_request() {
+    let office = AdminFixture::open();
     let (member, id, _) = office.member_with_key("ada");
     let correction = json!({ "amount_micros": -1, "reason": "a mistake" });
     office.post(&format!("/members/{member}/adjustments"), &correction).good();
@@ -439,7 +439,7 @@ fn every_change_is_audited_with_who_and_by_which_request() {
 
 #[test]
 fn receipts_of_all_members_can_be_looked_up() {
-    let office = Office::open();
+    let office = AdminFixture::open();
     let (member, _, key) = office.member_with_key("ada");
     let answer = office.chat(&key);
     let receipt = office.get(&format!("/receipts/{}", answer.header("x-receipt-id"))).good();
@@ -448,7 +448,7 @@ fn receipts_of_all_members_can_be_looked_up() {
 }
 
 #[test]
-fn providers_are_shown_without_address_and_key() {
+fn providers_are_listed_without_url_and_key() {
     let upstream = Upstream::start();
     let aliases = "models:\n  best: [up/echo, up/drip-3-1]\n";
     let service = Running::start(&plain(&upstream, &["echo", "drip-3-1"], aliases));

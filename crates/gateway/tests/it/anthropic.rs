@@ -25,7 +25,7 @@ fn asked(upstream: &Upstream) -> Value {
 }
 
 #[test]
-fn a_chat_is_asked_in_the_words_of_the_messages_interface() {
+fn a_chat_is_translated_to_the_messages_api() {
     let (upstream, service, ada) = world();
     let pixel = "data:image/png;base64,iVBORw0KGgo=";
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
@@ -64,7 +64,7 @@ fn a_chat_is_asked_in_the_words_of_the_messages_interface() {
 }
 
 #[test]
-fn a_stream_comes_as_chunks_and_as_events_of_a_response() {
+fn a_stream_is_translated_to_chunks_and_response_events() {
     let (_upstream, service, ada) = world();
     let chat = json!({"model": "up/echo", "stream": true, "stream_options": {"include_usage": true},
         "messages": [{"role": "user", "content": "one two"}]});
@@ -88,7 +88,7 @@ fn a_stream_comes_as_chunks_and_as_events_of_a_response() {
 }
 
 #[test]
-fn untranslatable_request_is_refused_and_free() {
+fn untranslatable_request_is_rejected_and_free() {
     let (upstream, service, ada) = world();
     let body = json!({"model": "up/echo", "n": 2, "messages": [{"role": "user", "content": "x"}]});
     let answer = service.post("/v1/chat/completions", ada.key.as_str(), &body);

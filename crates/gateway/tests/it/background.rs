@@ -36,7 +36,7 @@ fn types(stream: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_follower_always_sees_the_last_event() {
+fn followers_always_receive_the_last_event() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let (address, key) = (service.address, ada.key.as_str());
@@ -57,7 +57,7 @@ fn a_follower_always_sees_the_last_event() {
 }
 
 #[test]
-fn cancelled_response_is_free_until_it_begins_and_its_upstream_is_cancelled() {
+fn cancelled_response_is_free_before_its_first_output() {
     let upstream = Upstream::start();
     // Whatever is done for clients that leave, this one asked for it.
     let (service, ada) = service_with(&upstream, "on_client_gone: finish\n");
@@ -102,7 +102,7 @@ fn cancelled_response_is_free_until_it_begins_and_its_upstream_is_cancelled() {
 }
 
 #[test]
-fn followers_see_a_response_that_no_upstream_began() {
+fn followers_see_a_response_that_failed_before_its_start() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let mut raw =

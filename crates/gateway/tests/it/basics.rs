@@ -21,7 +21,7 @@ fn a_chat_is_answered_and_charged() {
 }
 
 #[test]
-fn a_service_that_starts_again_finds_what_was_there() {
+fn state_survives_a_restart() {
     let upstream = Upstream::start();
     let text = plain(&upstream, &["echo"], "");
     let service = Running::start(&text);

@@ -18,7 +18,7 @@ fn not_there(media_type: &str, body: &str) -> Step {
 }
 
 #[test]
-fn an_unknown_model_does_not_make_an_upstream_lose_the_interface() {
+fn an_unknown_model_does_not_disable_the_responses_api() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     upstream.script("echo", vec![Step::Status(404); 2]);
@@ -33,7 +33,7 @@ fn an_unknown_model_does_not_make_an_upstream_lose_the_interface() {
 }
 
 #[test]
-fn an_upstream_that_does_not_know_the_path_is_asked_for_a_chat() {
+fn an_upstream_without_the_responses_api_gets_chat_requests() {
     let pages = [
         not_there("application/json", r#"{"detail":"Not Found"}"#),
         not_there("application/json", r#"{"error":{"message":"Invalid URL","code":null}}"#),
@@ -55,7 +55,7 @@ fn an_upstream_that_does_not_know_the_path_is_asked_for_a_chat() {
 }
 
 #[test]
-fn an_upstream_that_knows_neither_is_asked_again_for_responses() {
+fn an_upstream_with_neither_api_is_tried_again() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let page = not_there("application/json", r#"{"detail":"Not Found"}"#);
@@ -91,7 +91,7 @@ fn shell() -> serde_json::Value {
 }
 
 #[test]
-fn a_codex_request_is_bridged_to_an_upstream_without_the_interface() {
+fn a_codex_request_is_bridged_to_chat_completions() {
     for status in [404, 405] {
         let upstream = Upstream::start();
         let (service, ada) = service(&upstream);
@@ -112,7 +112,7 @@ fn a_codex_request_is_bridged_to_an_upstream_without_the_interface() {
 }
 
 #[test]
-fn what_cannot_be_bridged_says_why_and_costs_nothing() {
+fn unbridgeable_requests_are_rejected_and_free() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     upstream.script("echo", vec![not_there("text/plain", "404 page not found")]);

@@ -47,7 +47,7 @@ fn set(service: &Running, path: &str, body: &Value) -> Answer {
 }
 
 #[test]
-fn a_key_spends_its_budget_and_not_more_until_it_resets() {
+fn a_key_cannot_exceed_its_budget_until_it_resets() {
     let upstream = Upstream::start();
     let service = Running::start(&plain(&upstream, &["echo"], &noon()));
     let ada = service.holder("ada", 1000 * PRICE);

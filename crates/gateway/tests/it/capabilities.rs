@@ -17,7 +17,7 @@ fn of<'a>(list: &'a Value, id: &str) -> &'a Value {
 }
 
 #[test]
-fn each_capability_names_its_models_with_their_prices() {
+fn capabilities_list_their_models_with_prices() {
     let upstream = Upstream::start();
     let service = Running::start(&with_providers(
         &[provider("up", &upstream, PLAIN), "  docs: {kind: index, folder: .}\n".to_owned()],
@@ -41,7 +41,7 @@ fn each_capability_names_its_models_with_their_prices() {
 }
 
 #[test]
-fn media_and_research_are_usable_where_what_they_need_is() {
+fn media_and_research_need_suitable_models() {
     let upstream = Upstream::start();
     let models = "kind: openai, health: false, models: {echo: {}, \
                   paint: {capabilities: [image], price_micros: 7}}";
@@ -63,7 +63,7 @@ fn media_and_research_are_usable_where_what_they_need_is() {
 }
 
 #[test]
-fn what_a_key_may_not_use_is_not_usable_and_says_why() {
+fn capabilities_forbidden_to_a_key_are_unusable_with_a_reason() {
     let upstream = Upstream::start();
     let service = Running::start(&with_providers(
         &[provider("up", &upstream, "kind: openai, models: [echo, other], health: false")],
@@ -87,7 +87,7 @@ fn what_a_key_may_not_use_is_not_usable_and_says_why() {
 }
 
 #[test]
-fn a_capability_without_a_usable_model_is_refused_before_anything_is_held() {
+fn a_capability_without_a_usable_model_opens_no_hold() {
     let upstream = Upstream::start();
     let health = "kind: openai, models: [echo], health: {interval: 0.05, failures: 3}";
     let service = Running::start(&with_providers(&[provider("up", &upstream, health)], ""));

@@ -109,7 +109,7 @@ fn codex_works_through_a_responses_upstream() {
 }
 
 #[test]
-fn codex_edits_with_its_free_form_tool_through_a_chat_upstream() {
+fn codex_free_form_tools_work_through_a_chat_upstream() {
     let upstream = Upstream::start();
     upstream.set_responses(ResponsesApi::Absent);
     let command = "echo made by a command > made.txt";

@@ -1,8 +1,8 @@
 //! The web pages: sign-in, the pages of members and of operators, in HTTP and in a browser.
 
+mod accessibility;
 mod budgets;
 mod forms;
-mod looks;
 mod member_pages;
 mod operator_pages;
 mod security;

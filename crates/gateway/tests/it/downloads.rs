@@ -21,7 +21,7 @@ fn get(service: &Running, path: &str, headers: &[(&str, &str)]) -> Answer {
 }
 
 #[test]
-fn what_was_published_can_be_had_without_a_key_and_verified() {
+fn published_files_are_public_and_verifiable() {
     let upstream = Upstream::start();
     let text = with_one(&upstream, PLAIN, "downloads: {}\n");
     let folder = Arc::new(tempfile::tempdir().unwrap());
@@ -77,7 +77,7 @@ fn what_was_published_can_be_had_without_a_key_and_verified() {
 }
 
 #[test]
-fn without_the_section_there_are_no_such_paths() {
+fn without_the_section_downloads_are_not_served() {
     let upstream = Upstream::start();
     let service = Running::start(&with_one(&upstream, PLAIN, ""));
     assert_eq!(get(&service, "/v1/downloads/manifest.json", &[]).status, 404);

@@ -13,7 +13,7 @@ use crate::support::PRICE;
 const CHAT: &str = "/v1/chat/completions";
 
 #[test]
-fn drain_finishes_running_requests_and_refuses_new_ones() {
+fn drain_finishes_running_requests_and_rejects_new_ones() {
     let upstream = Upstream::start();
     let (mut service, ada) = service(&upstream);
     let (address, key) = (service.address, ada.key.as_str().to_owned());
@@ -81,7 +81,7 @@ fn drain_aborts_requests_at_its_limit() {
 }
 
 #[test]
-fn a_drain_that_lasts_longer_than_a_lease_keeps_it() {
+fn holds_do_not_expire_during_a_long_drain() {
     const LEASE: Duration = Duration::from_secs(1);
     let upstream = Upstream::start();
     let (mut service, ada) = service_with(&upstream, "hold_lease_seconds: 1\n");

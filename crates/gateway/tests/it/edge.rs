@@ -56,7 +56,7 @@ fn requests_may_be_fragmented_and_pipelined() {
 }
 
 #[test]
-fn a_head_without_a_body_is_answered_without_one() {
+fn head_requests_get_no_body() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let bearer = format!("Bearer {}", ada.key.as_str());
@@ -71,7 +71,7 @@ fn a_head_without_a_body_is_answered_without_one() {
 }
 
 #[test]
-fn heads_that_are_too_long_are_refused() {
+fn oversized_request_heads_are_rejected() {
     let upstream = Upstream::start();
     let (service, _) = service_with(&upstream, "limits: {max_header_bytes: 8192}\n");
     let long = "x".repeat(9000);
@@ -118,7 +118,7 @@ fn slow_request_head_and_body_time_out() {
 }
 
 #[test]
-fn a_connection_waits_longer_for_its_next_request_than_for_the_rest_of_a_head() {
+fn idle_timeout_is_separate_from_the_header_timeout() {
     let upstream = Upstream::start();
     let ask = "GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n";
     let (service, _) = service_with(&upstream, "limits: {header_timeout: 0.2, idle_timeout: 60}\n");
@@ -159,7 +159,7 @@ fn slow_reader_is_not_closed_as_idle() {
 }
 
 #[test]
-fn a_body_over_the_limit_is_refused_before_it_is_read() {
+fn a_body_over_the_limit_is_rejected_before_reading() {
     let upstream = Upstream::start();
     let (service, ada) = service_with(&upstream, "limits: {max_body_bytes: 1024}\n");
     let bearer = format!("Bearer {}", ada.key.as_str());
@@ -187,7 +187,7 @@ fn a_body_over_the_limit_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn connections_over_the_limit_wait_for_others_to_end() {
+fn connections_over_the_limit_wait_for_a_slot() {
     let upstream = Upstream::start();
     let (service, ada) = service_with(&upstream, "limits: {max_connections: 2}\n");
     let bearer = format!("Bearer {}", ada.key.as_str());
@@ -215,7 +215,7 @@ fn connections_over_the_limit_wait_for_others_to_end() {
 }
 
 #[test]
-fn at_the_limit_the_oldest_idle_connection_without_a_key_makes_room() {
+fn the_oldest_idle_keyless_connection_is_closed_at_the_limit() {
     let upstream = Upstream::start();
     let (service, ada) = service_with(&upstream, "limits: {max_connections: 3}\n");
     let bearer = format!("Bearer {}", ada.key.as_str());
@@ -241,7 +241,7 @@ fn at_the_limit_the_oldest_idle_connection_without_a_key_makes_room() {
 }
 
 #[test]
-fn one_address_has_no_more_connections_than_it_may() {
+fn connections_per_address_are_limited() {
     let upstream = Upstream::start();
     let limits = "limits: {max_connections_per_address: 2, exempt_addresses: [10.0.0.0/8]}\n";
     let (service, _) = service_with(&upstream, limits);
@@ -298,7 +298,7 @@ fn metrics_can_have_a_separate_listener() {
 }
 
 #[test]
-fn paths_that_are_not_utf8_get_a_regular_error() {
+fn non_utf8_paths_get_a_regular_error() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     for path in

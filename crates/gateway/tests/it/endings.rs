@@ -40,7 +40,7 @@ fn id_in(stream: &str) -> String {
 }
 
 #[test]
-fn background_response_costs_once_its_content_was_delivered() {
+fn background_response_is_charged_once_content_was_delivered() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let key = ada.key.as_str();
@@ -115,7 +115,7 @@ fn stream_limit_does_not_count_the_time_of_a_slow_client() {
 }
 
 #[test]
-fn answer_that_reaches_the_stream_limit_is_charged_if_it_had_content() {
+fn answer_at_the_stream_limit_is_charged_if_it_had_content() {
     let upstream = Upstream::start();
     let limits = "limits: {max_stream_seconds: 1, keepalive_comment: 0.2}\n";
     let (service, ada) = service_with(&upstream, limits);
@@ -155,7 +155,7 @@ fn charged_stream_that_reached_its_limit_is_replayed() {
 }
 
 #[test]
-fn upstream_that_breaks_off_after_content_is_not_paid() {
+fn broken_upstream_stream_is_free_even_after_content() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     for step in ["cut-after-2", "reset-mid", "error-event", "no-done"] {
@@ -170,7 +170,7 @@ fn upstream_that_breaks_off_after_content_is_not_paid() {
 }
 
 #[test]
-fn head_of_a_stream_tells_the_price_and_not_a_charge() {
+fn stream_headers_contain_the_price_instead_of_a_charge() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let key = ada.key.as_str();
@@ -189,7 +189,7 @@ fn head_of_a_stream_tells_the_price_and_not_a_charge() {
 }
 
 #[test]
-fn answers_name_the_model_that_was_asked_for() {
+fn answers_name_the_requested_model() {
     let upstream = Upstream::start();
     let more = "kind: openai, models: [echo], health: false";
     let aliases = "models: {best: up/echo}\n";

@@ -375,7 +375,7 @@ fn restart(service: Running, world: &World) -> Running {
 }
 
 #[test]
-fn no_ending_gives_content_away_or_charges_for_a_failure() {
+fn content_is_always_charged_and_failures_never() {
     // A failing case may wait for a minute: shrinking it would exceed the limit of a test.
     let count = std::env::var("ENDINGS").map(|number| number.parse().unwrap());
     let config = Config {

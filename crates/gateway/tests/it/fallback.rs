@@ -54,7 +54,7 @@ impl World {
 }
 
 #[test]
-fn the_next_upstream_is_asked_when_one_fails_before_its_first_byte() {
+fn a_failure_before_the_first_byte_tries_the_next_upstream() {
     let world = world(PLAIN, "models: {both: [first/echo, second/echo]}\n");
     assert_eq!(world.ask("both", "hello").status, 200);
     assert_eq!(world.asked(), (1, 0));
@@ -92,7 +92,7 @@ fn the_next_upstream_is_asked_when_one_fails_before_its_first_byte() {
 }
 
 #[test]
-fn a_receipt_shows_the_models_tried_and_their_answer_times() {
+fn a_receipt_lists_attempted_models_and_response_times() {
     let both = "models: {both: [first/echo, second/echo]}\n";
     let cluster = Cluster::shared();
     for database in [None, Some(cluster.database())] {
@@ -150,7 +150,7 @@ fn a_receipt_shows_the_models_tried_and_their_answer_times() {
 }
 
 #[test]
-fn a_stream_is_tried_elsewhere_only_before_its_first_byte() {
+fn a_stream_falls_back_only_before_its_first_byte() {
     let world = world(PLAIN, "models: {both: [first/echo, second/echo]}\n");
     let mut body = World::body("both", "one two");
     body["stream"] = true.into();
@@ -179,7 +179,7 @@ fn a_stream_is_tried_elsewhere_only_before_its_first_byte() {
 }
 
 #[test]
-fn weights_decide_how_often_each_is_asked() {
+fn weights_determine_the_share_of_requests() {
     let models = "models: {mixed: {targets: [{model: first/echo, weight: 3}, \
                   {model: second/echo, weight: 1}]}}\n";
     let world = world(PLAIN, models);
@@ -202,7 +202,7 @@ fn usable(service: &Running, name: &str) -> bool {
 }
 
 #[test]
-fn an_upstream_that_fails_is_not_asked_while_there_is_a_better_one() {
+fn an_ejected_upstream_is_skipped_while_another_is_healthy() {
     let slowly = LOOKED_AFTER.replace("0.05", "600");
     let world = world(&slowly, "models: {both: [first/echo, second/echo]}\n");
     eventually("both were probed", || {
@@ -220,7 +220,7 @@ fn an_upstream_that_fails_is_not_asked_while_there_is_a_better_one() {
 }
 
 #[test]
-fn an_upstream_that_went_down_is_found_again_when_it_comes_back() {
+fn an_upstream_is_used_again_after_it_recovers() {
     let world = world(LOOKED_AFTER, "");
     eventually("it is usable", || usable(&world.service, "first"));
     assert_eq!(world.ask("first/echo", "x").status, 200);
@@ -234,7 +234,7 @@ fn an_upstream_that_went_down_is_found_again_when_it_comes_back() {
 }
 
 #[test]
-fn connections_that_died_while_nobody_used_them_are_not_used() {
+fn closed_idle_connections_are_not_reused() {
     let world = world(PLAIN, "");
     for _ in 0..5 {
         assert_eq!(world.ask("first/echo", "x").status, 200);
@@ -248,7 +248,7 @@ fn connections_that_died_while_nobody_used_them_are_not_used() {
 }
 
 #[test]
-fn an_upstream_is_asked_no_more_at_once_than_it_may_be() {
+fn concurrent_requests_per_upstream_are_limited() {
     let limited = format!("{PLAIN}, max_concurrency: 1");
     let world = world(&limited, "models: {both: [first/echo, second/echo]}\n");
     let body = World::body("both", "[[gate]] x");
@@ -264,7 +264,7 @@ fn an_upstream_is_asked_no_more_at_once_than_it_may_be() {
 }
 
 #[test]
-fn models_that_an_upstream_lists_can_be_asked_for() {
+fn discovered_models_can_be_requested() {
     let world = world("kind: openai, discover: true", "");
     world.first.set_models(&["echo", "a/b:c"]);
     let listed = || {
@@ -316,7 +316,7 @@ fn unfit_upstream_does_not_hide_a_busy_one() {
 }
 
 #[test]
-fn so_many_upstreams_are_asked_for_one_request_and_no_more() {
+fn attempts_per_request_are_limited() {
     const MAX_ATTEMPTS: usize = 4;
     let upstreams: [Upstream; MAX_ATTEMPTS + 2] = std::array::from_fn(|_| Upstream::start());
     let named = upstreams.iter().enumerate();

@@ -195,7 +195,7 @@ fn is_fine(event: &Value) -> bool {
 }
 
 #[test]
-fn a_chat_is_refunded_however_its_upstream_fails() {
+fn a_chat_is_refunded_for_every_upstream_failure() {
     let world = world("openai", CHAT);
     world.check_all();
     // One upstream, one attempt.
@@ -204,35 +204,35 @@ fn a_chat_is_refunded_however_its_upstream_fails() {
 }
 
 #[test]
-fn a_chat_is_refunded_however_an_upstream_of_the_messages_interface_fails() {
+fn a_chat_is_refunded_for_every_messages_api_failure() {
     world("anthropic", CHAT).check_all();
 }
 
 #[test]
-fn a_response_is_refunded_however_its_upstream_fails() {
+fn a_response_is_refunded_for_every_upstream_failure() {
     world("openai, responses: native", RESPONSES).check_all();
 }
 
 #[test]
-fn a_bridged_response_is_refunded_however_its_upstream_fails() {
+fn a_bridged_response_is_refunded_for_every_upstream_failure() {
     let world = world("openai", RESPONSES);
     world.upstream.set_responses(ResponsesApi::Absent);
     world.check_all();
 }
 
 #[test]
-fn a_response_is_refunded_however_an_upstream_of_the_messages_interface_fails() {
+fn a_response_is_refunded_for_every_messages_api_failure() {
     world("anthropic", RESPONSES).check_all();
 }
 
 #[test]
-fn an_event_that_is_too_long_breaks_the_stream() {
+fn an_oversized_event_fails_the_stream() {
     let world = world_with("openai", CHAT);
     world.check_stream("huge-9", &world.ask("huge-9", true));
 }
 
 #[test]
-fn what_an_upstream_says_of_its_usage_is_believed_only_if_it_can_be() {
+fn implausible_upstream_usage_is_ignored() {
     let world = world_with("openai", CHAT);
     for (step, tokens) in [("echo", json!([4, 4])), ("lies-usage", json!([null, null]))] {
         let came = world.ask(step, false);

@@ -46,7 +46,7 @@ fn raw(media_type: &str, body: &str) -> Step {
 }
 
 #[test]
-fn failures_that_members_can_provoke_eject_no_upstream() {
+fn failures_that_members_can_cause_never_eject_an_upstream() {
     let upstream = Upstream::start();
     let (service, ada) = watched(&upstream, IMPATIENT);
     let either = [
@@ -91,7 +91,7 @@ fn failures_that_members_can_provoke_eject_no_upstream() {
 }
 
 #[test]
-fn an_upstream_that_fails_by_itself_is_ejected_and_asked_if_it_is_the_only_one() {
+fn an_ejected_upstream_is_still_used_if_it_is_the_only_one() {
     for fault in [Step::Status(500), Step::Status(502), Step::Status(401)] {
         let upstream = Upstream::start();
         let (service, ada) = watched(&upstream, "");
@@ -115,7 +115,7 @@ fn an_upstream_that_fails_by_itself_is_ejected_and_asked_if_it_is_the_only_one()
 }
 
 #[test]
-fn an_upstream_that_begins_no_stream_in_time_is_ejected() {
+fn an_upstream_without_a_timely_first_byte_is_ejected() {
     let upstream = Upstream::start();
     let (service, ada) = watched(&upstream, IMPATIENT);
     for _ in 0..FAILURES {
@@ -126,7 +126,7 @@ fn an_upstream_that_begins_no_stream_in_time_is_ejected() {
 }
 
 #[test]
-fn a_single_upstream_with_random_errors_answers_all_requests_but_those() {
+fn random_errors_of_a_single_upstream_fail_only_their_requests() {
     let upstream = Upstream::start();
     let (service, ada) = watched(&upstream, "");
     // One request in ten fails by chance, with a seed so that the run can be repeated.
@@ -149,8 +149,8 @@ fn a_single_upstream_with_random_errors_answers_all_requests_but_those() {
 }
 
 #[test]
-fn a_refused_key_is_an_alert_until_it_is_accepted_again() {
-    let log = crate::logged::log();
+fn a_rejected_upstream_key_is_an_alert_until_accepted() {
+    let log = crate::captured_log::log();
     let upstream = Upstream::start();
     let admin = format!("admin_token: {ADMIN_TOKEN}\n");
     let text = with_one(&upstream, PLAIN, &admin).replace("  up:", "  locked:");

@@ -165,11 +165,11 @@ fn replayed_answer_has_its_original_charge() {
     }
     assert_eq!(paid(&service, &ada), 3 * PRICE);
     // A new request pays the new price.
-    let (head, _) = ask_anew(&service, &ada);
+    let (head, _) = ask_with_a_new_key(&service, &ada);
     assert_eq!(head.header("x-charge-micros"), (7 * PRICE).to_string());
     assert_eq!(paid(&service, &ada), 10 * PRICE);
 }
 
-fn ask_anew(service: &Running, ada: &Holder) -> (Head, String) {
+fn ask_with_a_new_key(service: &Running, ada: &Holder) -> (Head, String) {
     ask(service.address, ada.key.as_str(), "another word", &chat("hello"))
 }

@@ -33,7 +33,7 @@ fn check_rate(answer: &Answer, remaining: u32, seconds: u64) {
 }
 
 #[test]
-fn a_key_may_send_so_many_requests_a_minute_and_each_answer_says_how_many_are_left() {
+fn the_rate_limit_of_a_key_is_enforced_and_reported() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let key = service.key(ada.member, Limits { requests_per_minute: Some(3), ..Limits::default() });
@@ -56,7 +56,7 @@ fn a_key_may_send_so_many_requests_a_minute_and_each_answer_says_how_many_are_le
 }
 
 #[test]
-fn a_key_may_have_so_many_requests_running_at_once() {
+fn the_concurrency_limit_of_a_key_is_enforced() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let key = service.key(ada.member, Limits { concurrency: Some(2), ..Limits::default() });
@@ -77,7 +77,7 @@ fn a_key_may_have_so_many_requests_running_at_once() {
 }
 
 #[test]
-fn a_key_may_spend_so_much_and_not_more() {
+fn the_spend_limit_of_a_key_is_enforced() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let spend = Some(Micros::new(2 * PRICE + 1));
@@ -95,7 +95,7 @@ fn a_key_may_spend_so_much_and_not_more() {
 }
 
 #[test]
-fn a_key_that_expired_or_was_revoked_is_worth_nothing() {
+fn expired_and_revoked_keys_are_rejected() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let expired = service.key_with(ada.member, |key| key.expires_at = Some(Time::from_micros(1)));
@@ -110,7 +110,7 @@ fn a_key_that_expired_or_was_revoked_is_worth_nothing() {
 }
 
 #[test]
-fn a_key_is_for_its_scopes_and_models() {
+fn a_key_is_limited_to_its_scopes_and_models() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let scopes = [
@@ -145,7 +145,7 @@ fn a_key_is_for_its_scopes_and_models() {
 }
 
 #[test]
-fn a_member_who_is_blocked_gets_nothing() {
+fn requests_of_a_blocked_member_are_rejected() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let block = |blocked: bool| {
@@ -169,7 +169,7 @@ fn a_member_who_is_blocked_gets_nothing() {
 }
 
 #[test]
-fn what_belongs_to_one_member_is_not_there_for_another() {
+fn members_cannot_access_data_of_others() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let bob = service.holder("bob", 10 * PRICE);

@@ -2,10 +2,10 @@
 
 mod answers;
 mod conversations;
-mod crowd;
 mod files;
-mod listed;
-mod refusals;
+mod model_list;
+mod overload;
+mod rejections;
 mod research;
 
 use agent_test_support::weights;

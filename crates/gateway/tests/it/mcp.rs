@@ -184,7 +184,7 @@ fn a_client_of_an_older_revision_initializes_lists_and_calls() {
 }
 
 #[test]
-fn only_keys_for_it_are_let_in_and_only_known_hosts_and_sites() {
+fn keys_hosts_and_origins_are_checked() {
     let world = world();
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let none = world.service.send(Method::POST, "/mcp", None, Some(&list));
@@ -203,7 +203,7 @@ fn only_keys_for_it_are_let_in_and_only_known_hosts_and_sites() {
 }
 
 #[test]
-fn a_key_sees_and_calls_only_what_it_is_for() {
+fn a_key_sees_and_calls_only_tools_of_its_scopes() {
     let world = world();
     let key =
         world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Mcp, Scope::Fetch]);
@@ -252,7 +252,7 @@ fn failed_tool_call_returns_an_error_and_is_free() {
 }
 
 #[test]
-fn every_request_counts_against_the_rate_of_its_key() {
+fn every_request_counts_against_the_rate_limit() {
     let world = world();
     let limits = Limits { requests_per_minute: Some(2), ..Limits::default() };
     let key = world.service.key(world.ada.member, limits);
@@ -294,7 +294,7 @@ fn cancelled_call_cancels_its_upstream_and_is_free() {
 }
 
 #[test]
-fn a_client_that_leaves_stops_its_upstream_and_pays_nothing() {
+fn disconnect_cancels_the_upstream_and_is_free() {
     let world = world();
     world.upstream.script("echo", vec![Step::Hang]);
     let bearer = format!("Bearer {}", world.ada.key.as_str());
@@ -311,7 +311,7 @@ fn a_client_that_leaves_stops_its_upstream_and_pays_nothing() {
 }
 
 #[test]
-fn key_may_be_in_the_header_of_anthropics_clients() {
+fn key_is_accepted_in_the_x_api_key_header() {
     let world = world();
     let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
         "name": "ask", "arguments": {"prompt": "x", "model": "up/echo"}}});

@@ -168,7 +168,7 @@ const ALL_MODES: &[(&str, &str)] =
     &[("legacy", "2025-11-25"), ("auto", "2026-07-28"), ("2026-07-28", "2026-07-28")];
 
 #[test]
-fn the_client_of_python_calls_every_tool_in_every_mode() {
+fn the_python_sdk_calls_every_tool_in_every_mode() {
     let world = world();
     let found = world.run(sdk::mcp_python, include_str!("scripts/mcp.py"), "");
     world.check(&found, ALL_MODES);
@@ -176,21 +176,21 @@ fn the_client_of_python_calls_every_tool_in_every_mode() {
 }
 
 #[test]
-fn the_client_of_typescript_calls_every_tool_in_every_mode() {
+fn the_typescript_sdk_calls_every_tool_in_every_mode() {
     let world = world();
     let found = world.run(sdk::mcp_typescript, include_str!("scripts/mcp.mjs"), "client");
     world.check(&found, ALL_MODES);
 }
 
 #[test]
-fn the_older_client_of_typescript_calls_every_tool() {
+fn the_older_typescript_sdk_calls_every_tool() {
     let world = world();
     let found = world.run(sdk::mcp_typescript_before, include_str!("scripts/mcp.mjs"), "sdk");
     world.check(&found, &[("legacy", "2025-11-25")]);
 }
 
 #[test]
-fn the_inspector_finds_nothing_wrong_and_calls_every_tool() {
+fn the_inspector_lists_and_calls_every_tool() {
     let world = world();
     let (url, good) = (world.url(), format!("Authorization: Bearer {}", world.ada.key.as_str()));
     let inspect = |era: &str, header: &str, more: &[&str]| {

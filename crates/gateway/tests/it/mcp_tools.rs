@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::fixture::paid;
 use crate::mcp::message;
 use crate::media;
-use crate::research_world::{JOB_PRICE, World, assert_sound};
+use crate::research_fixture::{JOB_PRICE, World, assert_sound};
 use crate::support::Running;
 
 /// The result of a tool, asked as an older client does.
@@ -25,7 +25,7 @@ pub(crate) fn call(service: &Running, key: &str, name: &str, arguments: &Value) 
 }
 
 #[test]
-fn media_are_made_shown_and_charged() {
+fn media_are_generated_returned_and_charged() {
     let upstream = Upstream::start();
     let (service, ada) = media::service(&upstream);
     let key = ada.key.as_str();
@@ -54,7 +54,7 @@ fn media_are_made_shown_and_charged() {
 }
 
 #[test]
-fn a_job_is_started_waited_for_and_read() {
+fn a_job_is_started_awaited_and_read() {
     let world = World::new("");
     let (service, ada) = world.ready("");
     let key = ada.key.as_str();

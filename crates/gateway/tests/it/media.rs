@@ -2,9 +2,9 @@
 
 mod artifacts;
 mod bucket;
+mod disconnects;
 mod espeak;
-mod leaving;
-mod making;
+mod generation;
 
 use agent_test_support::upstream::Upstream;
 use serde_json::{Value, json};

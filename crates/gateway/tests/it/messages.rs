@@ -72,7 +72,7 @@ fn text_of(answer: &Answer) -> String {
 }
 
 #[test]
-fn anthropic_upstream_receives_the_body_as_it_came() {
+fn anthropic_upstream_receives_the_body_unchanged() {
     let world = world();
     let mut sent = body("claude/echo", "hello there");
     sent["system"] =
@@ -99,7 +99,7 @@ fn anthropic_upstream_receives_the_body_as_it_came() {
 }
 
 #[test]
-fn streams_of_an_anthropic_upstream_pass() {
+fn streams_of_an_anthropic_upstream_are_passed_through() {
     let world = world();
     let answer = world.post(&streamed("claude/echo", "one two"));
     let all = events(answer.text());
@@ -111,7 +111,7 @@ fn streams_of_an_anthropic_upstream_pass() {
 }
 
 #[test]
-fn chat_upstream_answers_as_a_message() {
+fn chat_answer_is_translated_to_a_message() {
     let world = world();
     let mut sent = body("open/echo", "use the tool now");
     sent["tools"] = json!([{"name": "weather", "description": "d", "input_schema":
@@ -137,7 +137,7 @@ fn chat_upstream_answers_as_a_message() {
 }
 
 #[test]
-fn chat_stream_comes_as_the_events_of_a_message() {
+fn chat_stream_is_translated_to_message_events() {
     let world = world();
     let answer = world.post(&streamed("open/echo", "one two"));
     assert_eq!(text_of(&answer), "one two");
@@ -149,7 +149,7 @@ fn chat_stream_comes_as_the_events_of_a_message() {
 }
 
 #[test]
-fn errors_have_the_shape_of_anthropic() {
+fn errors_have_the_anthropic_format() {
     let world = world();
     let key = world.ada.key.as_str();
     let failure = |answer: &Answer| {
@@ -196,7 +196,7 @@ fn errors_have_the_shape_of_anthropic() {
 }
 
 #[test]
-fn stream_that_breaks_ends_with_an_error_event() {
+fn broken_stream_ends_with_an_error_event() {
     let world = world();
     for model in ["claude/echo", "open/echo"] {
         let upstream = if model.starts_with("claude") { &world.claude } else { &world.open };
@@ -212,7 +212,7 @@ fn stream_that_breaks_ends_with_an_error_event() {
 }
 
 #[test]
-fn idempotency_key_repeats_a_message_without_a_second_charge() {
+fn idempotency_key_of_a_message_is_charged_once() {
     let world = world();
     for model in ["claude/echo", "open/echo"] {
         let headers = [("x-api-key", world.ada.key.as_str()), ("idempotency-key", model)];
@@ -242,7 +242,7 @@ fn tokens_are_counted_by_the_upstream_or_estimated() {
 }
 
 #[test]
-fn models_have_the_shape_of_anthropic_when_its_version_is_sent() {
+fn models_have_the_anthropic_format_if_its_version_is_sent() {
     let world = world();
     let get = |path: &str| {
         let request =

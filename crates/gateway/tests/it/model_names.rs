@@ -35,7 +35,7 @@ fn chat(service: &Running, key: &str, model: &str) -> Answer {
 }
 
 #[test]
-fn upstream_name_is_enough_if_one_model_has_it() {
+fn an_unambiguous_upstream_name_identifies_a_model() {
     let World { service, ada, .. } = &world();
     let answer = chat(service, ada.key.as_str(), "only").good();
     assert_eq!(answer["model"], "one/only");

@@ -65,7 +65,7 @@ impl World {
 }
 
 #[test]
-fn chat_works_as_the_client_of_python_expects() {
+fn chat_works_with_the_openai_python_client() {
     let world = world();
     world.native.script("flaky", vec![Step::Status(429)]);
     let found = world.run(sdk::python, include_str!("scripts/chat.py"));
@@ -116,7 +116,7 @@ fn chat_works_as_the_client_of_python_expects() {
 }
 
 #[test]
-fn responses_work_as_the_client_of_python_expects() {
+fn responses_work_with_the_openai_python_client() {
     let world = world();
     let found = world.run(sdk::python, include_str!("scripts/responses.py"));
     for model in ["native/echo", "bridged/echo", "claude/echo"] {
@@ -179,7 +179,7 @@ fn streams() -> Value {
 }
 
 #[test]
-fn everything_works_as_the_client_of_node_expects() {
+fn chat_and_responses_work_with_the_openai_node_client() {
     let world = world();
     world.native.script("flaky", vec![Step::Status(429)]);
     let found = world.run(sdk::node, include_str!("scripts/chat.mjs"));

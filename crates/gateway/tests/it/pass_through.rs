@@ -56,7 +56,7 @@ impl World {
 }
 
 #[test]
-fn all_paths_work_as_the_client_of_python_expects() {
+fn all_paths_work_with_the_openai_python_client() {
     let world = world();
     let found = world.run(sdk::python, include_str!("scripts/paths.py"));
     let errors = found["errors"].as_array().unwrap();
@@ -98,7 +98,7 @@ fn all_paths_work_as_the_client_of_python_expects() {
 }
 
 #[test]
-fn all_paths_work_as_the_client_of_node_expects() {
+fn all_paths_work_with_the_openai_node_client() {
     let world = world();
     let found = world.run(sdk::node, include_str!("scripts/paths.mjs"));
     let expected = json!({
@@ -116,7 +116,7 @@ fn all_paths_work_as_the_client_of_node_expects() {
 }
 
 #[test]
-fn langchain_and_llm_work() {
+fn langchain_and_llm_clients_work() {
     let world = world();
     let found = world.run(sdk::langchain, include_str!("scripts/langchain.py"));
     let turns = json!([
@@ -134,7 +134,7 @@ fn langchain_and_llm_work() {
 }
 
 #[test]
-fn the_ai_sdk_of_vercel_works() {
+fn the_vercel_ai_sdk_works() {
     let world = world();
     let found = world.run(sdk::ai_sdk, include_str!("scripts/ai_sdk.mjs"));
     let turns = json!([
@@ -150,7 +150,7 @@ fn the_ai_sdk_of_vercel_works() {
 }
 
 #[test]
-fn the_body_reaches_the_upstream_as_it_came_but_for_the_model() {
+fn the_body_is_forwarded_unchanged_except_for_the_model() {
     let world = world();
     let body = json!({"model": "vectors", "input": [[1, 2], [3]], "dimensions": 2, "other": 1.0});
     let answer = world.post("/v1/embeddings", &body);
@@ -165,7 +165,7 @@ fn the_body_reaches_the_upstream_as_it_came_but_for_the_model() {
 }
 
 #[test]
-fn reranking_is_passed_on_and_charged() {
+fn reranking_is_forwarded_and_charged() {
     let world = world();
     let body = json!({"model": "rank", "query": "sea", "documents": ["sand", "the sea"]});
     let answer = world.post("/v1/rerank", &body);
@@ -196,7 +196,7 @@ fn failures_and_empty_answers_are_free() {
 }
 
 #[test]
-fn an_image_that_cannot_be_decoded_is_refused_and_free() {
+fn an_undecodable_image_is_rejected_and_free() {
     let world = world();
     let answer = |bytes: &[u8]| {
         let data = json!([{"b64_json": STANDARD.encode(bytes)}]);
@@ -218,7 +218,7 @@ fn an_image_that_cannot_be_decoded_is_refused_and_free() {
 }
 
 #[test]
-fn images_are_checked_whole_wherever_they_are() {
+fn images_are_verified_completely_in_every_position() {
     let world = world();
     let answer = |media_type: &str, body: String| {
         vec![Step::Raw { status: 200, media_type: media_type.into(), body: body.into() }]
@@ -259,7 +259,7 @@ fn images_are_checked_whole_wherever_they_are() {
 }
 
 #[test]
-fn without_a_usable_model_nothing_starts() {
+fn without_a_usable_model_no_request_is_sent() {
     let upstream = Upstream::start();
     let models = MODELS.replace("health: false", "health: {interval: 0.05, failures: 3}");
     let text = with_providers(&[provider("up", &upstream, &models)], "");
@@ -306,7 +306,7 @@ fn media_models_need_their_full_id() {
 }
 
 #[test]
-fn speech_that_breaks_off_breaks_the_connection_and_is_free() {
+fn interrupted_speech_aborts_the_connection_and_is_free() {
     let world = world();
     world.upstream.script("speak", vec![Step::CutMidEvent]);
     let mut client = world.speak();
@@ -320,7 +320,7 @@ fn speech_that_breaks_off_breaks_the_connection_and_is_free() {
 }
 
 #[test]
-fn speech_is_charged_once_its_client_leaves_in_the_middle() {
+fn speech_is_charged_if_the_client_disconnects_midway() {
     let world = world();
     world.upstream.script("speak", vec![Step::Endless]);
     let mut client = world.speak();
@@ -351,7 +351,7 @@ fn speech_is_stored_for_its_idempotency_key() {
 }
 
 #[test]
-fn a_page_of_an_upstream_is_never_shown_as_a_page() {
+fn upstream_html_is_never_served_as_html() {
     let world = world();
     let page = b"<script>alert(1)</script>".to_vec();
     let media_type = "text/html".to_owned();
@@ -363,7 +363,7 @@ fn a_page_of_an_upstream_is_never_shown_as_a_page() {
 }
 
 #[test]
-fn a_websocket_is_refused_with_the_status_that_codex_understands() {
+fn websocket_upgrades_return_426() {
     let world = world();
     let request = http::Request::get("/v1/responses")
         .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
@@ -374,7 +374,7 @@ fn a_websocket_is_refused_with_the_status_that_codex_understands() {
 }
 
 #[test]
-fn no_upstream_receives_an_address_that_it_would_fetch() {
+fn remote_urls_are_not_sent_to_upstreams() {
     let world = world();
     let image = json!([{"type": "image_url", "image_url": {"url": "http://10.0.0.1/secret"}}]);
     for (path, model) in [("/v1/moderations", "up/judge"), ("/v1/embeddings", "up/embed")] {
@@ -387,7 +387,7 @@ fn no_upstream_receives_an_address_that_it_would_fetch() {
 }
 
 #[test]
-fn content_that_is_neither_text_nor_a_list_reaches_no_upstream() {
+fn input_that_is_neither_text_nor_list_is_rejected() {
     let world = world();
     for input in [json!(true), json!(7), json!({"text": "a"})] {
         let answer = world.post("/v1/embeddings", &json!({"model": "up/embed", "input": input}));
@@ -398,7 +398,7 @@ fn content_that_is_neither_text_nor_a_list_reaches_no_upstream() {
 }
 
 #[test]
-fn forms_are_checked() {
+fn multipart_forms_are_validated() {
     let world = world();
     let post = |media_type: &str, body: &str| {
         let request = http::Request::post("/v1/audio/transcriptions")

@@ -8,13 +8,13 @@ use http::{Method, Request};
 use ledger::Limits;
 use serde_json::json;
 
-use crate::research_world::{
+use crate::research_fixture::{
     JOB_PRICE, JOBS, World, assert_sound, ended, events, look, paid, question, read_events, started,
 };
 use crate::support::Running;
 
 #[test]
-fn a_question_becomes_a_report_that_is_charged_once() {
+fn a_research_report_is_charged_once() {
     let world = World::new("");
     let (service, ada) = world.ready("");
     let mut body = question();
@@ -57,7 +57,7 @@ fn a_question_becomes_a_report_that_is_charged_once() {
 }
 
 #[test]
-fn one_member_cannot_fill_the_queue() {
+fn queued_jobs_per_member_are_limited() {
     let world = World::new("");
     // Nobody works on jobs, so that they stay queued.
     let (service, ada) = world.ready(", workers: 0, max_jobs_per_member: 2");
@@ -80,7 +80,7 @@ fn one_member_cannot_fill_the_queue() {
 }
 
 #[test]
-fn events_can_be_followed_from_any_point() {
+fn research_events_can_be_followed_from_any_offset() {
     let world = World::new("");
     let (service, ada) = world.ready("");
     let id = started(&service, &ada, &question());
@@ -105,7 +105,7 @@ fn events_can_be_followed_from_any_point() {
 }
 
 #[test]
-fn a_model_that_understands_nothing_still_leads_to_a_sound_report() {
+fn useless_model_output_still_results_in_a_valid_report() {
     fn prose(_: &str) -> String {
         "I am so glad you asked! There is much to say about this, and [12] says most.".to_owned()
     }
@@ -135,7 +135,7 @@ fn a_model_that_understands_nothing_still_leads_to_a_sound_report() {
 }
 
 #[test]
-fn what_a_hostile_page_says_is_data() {
+fn hostile_pages_are_treated_as_data() {
     fn gullible(prompt: &str) -> String {
         if prompt.contains("<page>") {
             return prompt.to_owned();
@@ -162,7 +162,7 @@ fn what_a_hostile_page_says_is_data() {
 }
 
 #[test]
-fn wrong_requests_are_refused_before_anything_is_held() {
+fn invalid_requests_open_no_hold() {
     let world = World::new("");
     let (service, ada) = world.ready("");
     let key = ada.key.as_str();
@@ -192,7 +192,7 @@ fn wrong_requests_are_refused_before_anything_is_held() {
 }
 
 #[test]
-fn without_a_provider_of_results_there_is_no_research() {
+fn without_a_search_provider_research_is_unavailable() {
     let world = World::new("");
     let text = world.configuration("");
     let lines = text.lines().filter(|line| !line.contains("kind: index"));
@@ -217,7 +217,7 @@ fn research_is_a_capability_with_the_price_of_a_standard_job() {
 }
 
 #[test]
-fn jobs_are_seen_by_their_member_alone_and_listed_in_pages() {
+fn jobs_are_visible_only_to_their_member_and_paged() {
     let world = World::new("");
     let (service, ada) = world.ready("");
     let bob = service.holder("bob", 1000 * JOB_PRICE);
@@ -250,7 +250,7 @@ fn jobs_are_seen_by_their_member_alone_and_listed_in_pages() {
 }
 
 #[test]
-fn an_idempotency_key_gives_the_same_job_while_it_runs_and_after() {
+fn an_idempotency_key_returns_the_same_job() {
     let world = World::new("");
     world.upstream.set_default(Step::Gate);
     let (service, ada) = world.ready("");
@@ -276,7 +276,7 @@ fn an_idempotency_key_gives_the_same_job_while_it_runs_and_after() {
 }
 
 #[test]
-fn a_step_costs_little_beyond_what_others_take() {
+fn a_research_step_has_little_overhead() {
     let world = World::new("");
     let (service, ada) = world.ready("");
     let id = started(&service, &ada, &question());
@@ -291,7 +291,7 @@ fn a_step_costs_little_beyond_what_others_take() {
 }
 
 #[test]
-fn a_key_that_may_run_one_request_runs_one_job() {
+fn a_concurrency_limit_of_one_allows_one_job() {
     let world = World::new("");
     world.upstream.set_default(Step::Gate);
     let (service, ada) = world.ready("");

@@ -6,7 +6,7 @@ use agent_test_support::upstream::{Responder, Step};
 use agent_test_support::wait::eventually;
 use serde_json::json;
 
-use crate::research_world::{
+use crate::research_fixture::{
     JOB_PRICE, World, assert_sound, ended, events, look, paid, question, scholar, started,
 };
 
@@ -66,7 +66,7 @@ fn unavailable_model_delays_a_job_and_finally_fails_it() {
 }
 
 #[test]
-fn many_jobs_run_side_by_side() {
+fn many_jobs_run_concurrently() {
     let world = World::new("");
     world.upstream.set_default(Step::Speak(Responder(scholar), Duration::from_millis(20)));
     let (service, ada) = world.ready(", workers: 8, max_jobs_per_member: 16");

@@ -86,7 +86,7 @@ fn addresses(answer: &Answer) -> Vec<String> {
 }
 
 #[test]
-fn searxng_is_asked_as_it_documents() {
+fn searxng_requests_follow_its_documentation() {
     let peer = Peer::start(searxng(&["https://example.com/a"]));
     let (service, ada) = service(&[entry("sx", "searxng", &peer, "")], "");
     let body = json!({
@@ -117,7 +117,7 @@ fn searxng_is_asked_as_it_documents() {
 }
 
 #[test]
-fn brave_is_asked_as_it_documents() {
+fn brave_requests_follow_its_documentation() {
     let peer = Peer::start(brave());
     let (service, ada) = service(&[entry("br", "brave", &peer, "")], "");
     let answer = ask(&service, &ada, &json!({"query": "rust", "recency": "month"}));
@@ -142,7 +142,7 @@ fn brave_is_asked_as_it_documents() {
 }
 
 #[test]
-fn tavily_is_asked_as_it_documents() {
+fn tavily_requests_follow_its_documentation() {
     let peer = Peer::start(tavily());
     let (service, ada) = service(&[entry("tv", "tavily", &peer, "")], "");
     let body = json!({
@@ -190,7 +190,7 @@ fn faults() -> Vec<Reply> {
 }
 
 #[test]
-fn the_next_provider_is_asked_when_one_fails_in_whatever_way() {
+fn every_provider_failure_tries_the_next_one() {
     for kind in ["searxng", "brave", "tavily"] {
         let first = Peer::start(Reply::Reset);
         let second = Peer::start(searxng(&["https://example.com/a"]));
@@ -243,7 +243,7 @@ fn search_cache_is_private_unless_shared() {
 }
 
 #[test]
-fn without_a_provider_nothing_is_held() {
+fn without_a_usable_provider_no_hold_is_opened() {
     let (service, ada) = service(&["  none: {kind: index, folder: nowhere}\n".to_owned()], "");
     let answer = ask(&service, &ada, &json!({"query": "rust"}));
     assert_eq!(answer.failure(), (503, "capability_unavailable".to_owned()));
@@ -255,7 +255,7 @@ fn without_a_provider_nothing_is_held() {
 }
 
 #[test]
-fn a_provider_that_fails_again_and_again_is_asked_only_for_want_of_a_better_one() {
+fn a_repeatedly_failing_provider_is_the_last_resort() {
     let (failing, other) = (Peer::start(brave()), Peer::start(brave()));
     let more = ", health: {failures: 2, eject: 600}";
     let entries = [entry("one", "brave", &failing, more), entry("two", "brave", &other, more)];
@@ -276,7 +276,7 @@ fn a_provider_that_fails_again_and_again_is_asked_only_for_want_of_a_better_one(
 }
 
 #[test]
-fn empty_results_are_an_answer_after_all_providers() {
+fn empty_results_are_returned_after_all_providers() {
     let first = Peer::start(searxng(&[]));
     let second = Peer::start(brave());
     let providers = [entry("first", "searxng", &first, ""), entry("second", "brave", &second, "")];
@@ -373,7 +373,7 @@ fn cached_searches_expire() {
 }
 
 #[test]
-fn invalid_search_is_refused_and_free() {
+fn invalid_search_is_rejected_and_free() {
     let peer = Peer::start(searxng(&["https://example.com/a"]));
     let (service, ada) = service(&[entry("sx", "searxng", &peer, "")], "");
     let long = "x".repeat(401);
@@ -421,7 +421,7 @@ fn invalid_search_is_refused_and_free() {
 }
 
 #[test]
-fn a_key_needs_the_scope_and_a_member_the_money() {
+fn search_needs_scope_and_balance() {
     let peer = Peer::start(searxng(&["https://example.com/a"]));
     let (service, ada) = service(&[entry("sx", "searxng", &peer, "")], "");
     let body = json!({"query": "rust"});
@@ -439,7 +439,7 @@ fn a_key_needs_the_scope_and_a_member_the_money() {
 }
 
 #[test]
-fn a_provider_is_asked_no_more_at_once_than_it_may_be() {
+fn concurrent_requests_per_search_provider_are_limited() {
     let first = Peer::start(Reply::Silence);
     let second = Peer::start(searxng(&["https://example.com/a"]));
     let one = ", max_concurrency: 1, timeout: 20";

@@ -67,7 +67,7 @@ fn urls(service: &Running, holder: &Holder, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn files_are_found_with_title_address_and_snippet() {
+fn files_are_found_with_title_url_and_snippet() {
     let world = World::new();
     world.file("guide/Erste Schritte.md", "# Erste Schritte\n\nDie Größe des Lagers zählt.");
     world.file("ru.txt", "Москва является столицей России.");
@@ -97,7 +97,7 @@ fn files_are_found_with_title_address_and_snippet() {
 }
 
 #[test]
-fn what_an_index_found_is_read_from_it_though_its_address_leads_nowhere() {
+fn indexed_documents_are_read_from_the_index() {
     let world = World::new();
     world.file("a/b.md", "# Storage\n\nThe **shed** is < 3 m wide.");
     let (service, ada) = world.start("");
@@ -121,7 +121,7 @@ fn what_an_index_found_is_read_from_it_though_its_address_leads_nowhere() {
 }
 
 #[test]
-fn new_changed_and_removed_files_are_noticed_while_it_runs() {
+fn file_changes_are_indexed_while_running() {
     let world = World::new();
     world.file("a.txt", "alpha");
     let (service, ada) = world.start(", base_url: \"https://docs.example.org/x/\"");
@@ -136,7 +136,7 @@ fn new_changed_and_removed_files_are_noticed_while_it_runs() {
 }
 
 #[test]
-fn a_damaged_index_is_made_anew_at_the_next_start() {
+fn a_damaged_index_is_rebuilt_at_the_next_start() {
     let world = World::new();
     world.file("a.txt", "alpha");
     let (service, ada) = world.start("");
@@ -152,7 +152,7 @@ fn a_damaged_index_is_made_anew_at_the_next_start() {
 }
 
 #[test]
-fn several_processes_share_one_index_and_the_next_takes_over() {
+fn processes_share_an_index_and_another_takes_over_writing() {
     let world = World::new();
     world.file("a.txt", "alpha");
     let (first, ada) = world.start("");
@@ -192,7 +192,7 @@ fn hostile_files_are_skipped() {
 }
 
 #[test]
-fn a_folder_that_does_not_exist_yet_is_found_when_it_does() {
+fn a_folder_created_later_is_indexed() {
     let world = World::new();
     fs::remove_dir(world.folder.path().join("files")).unwrap();
     let (service, ada) = world.start("");

@@ -65,7 +65,7 @@ fn post(world: &World, path: &str, body: &str) -> Answer {
 }
 
 #[test]
-fn a_request_that_is_wrong_is_a_400_that_says_what() {
+fn an_invalid_request_is_a_400_with_the_reason() {
     let world = world();
     let json_end = "the body is not valid JSON: EOF while parsing a value at line 1 column 9";
     check(
@@ -149,7 +149,7 @@ fn a_request_that_is_wrong_is_a_400_that_says_what() {
 }
 
 #[test]
-fn every_key_that_is_worth_nothing_is_the_same_401() {
+fn every_invalid_key_returns_the_same_401() {
     let world = world();
     let message = "the key is missing, unknown, expired or revoked; \
         send `Authorization: Bearer <key>` with a key of this service";
@@ -187,7 +187,7 @@ fn every_key_that_is_worth_nothing_is_the_same_401() {
 }
 
 #[test]
-fn what_is_not_covered_is_a_402_that_says_how_much_is_missing() {
+fn an_insufficient_balance_is_a_402_with_the_amounts() {
     let world = world();
     let poor = world.service.holder("poor", PRICE - 1);
     let headers = [("x-should-retry", "false")];
@@ -211,7 +211,7 @@ fn what_is_not_covered_is_a_402_that_says_how_much_is_missing() {
 }
 
 #[test]
-fn what_is_not_allowed_is_a_403_that_says_why() {
+fn a_forbidden_request_is_a_403_with_the_reason() {
     let world = world();
     let headers = [("x-should-retry", "false")];
     let lists = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Models]);
@@ -232,7 +232,7 @@ fn what_is_not_allowed_is_a_403_that_says_why() {
 }
 
 #[test]
-fn what_is_not_there_is_a_404_and_what_cannot_be_done_a_405() {
+fn unknown_paths_return_404_and_wrong_methods_405() {
     let world = world();
     let key = world.ada.key.as_str();
     for path in ["/", "/v1", "/v1/nothing", "/v1/chat/completions/", "/v2/models", "//v1/models"] {
@@ -307,7 +307,7 @@ fn reused_idempotency_key_is_a_409_or_a_422() {
 }
 
 #[test]
-fn too_many_requests_are_a_429_that_says_when_to_come_again() {
+fn too_many_requests_are_a_429_with_retry_after() {
     let world = world();
     let limits = Limits { requests_per_minute: Some(1), concurrency: Some(1), ..Limits::default() };
     let key = world.service.key(world.ada.member, limits);
@@ -339,7 +339,7 @@ fn too_many_requests_are_a_429_that_says_when_to_come_again() {
 }
 
 #[test]
-fn an_upstream_that_fails_is_a_503_that_cost_nothing() {
+fn an_upstream_failure_is_a_free_503() {
     let world = world();
     let message = "no provider of this model responded; nothing was charged";
     let expected = error(message, "server_error", None, "upstream_unavailable");
@@ -361,7 +361,7 @@ fn an_upstream_that_fails_is_a_503_that_cost_nothing() {
 }
 
 #[test]
-fn a_client_that_sends_all_of_a_large_body_first_learns_why_it_is_refused() {
+fn a_client_gets_its_error_after_sending_a_large_body() {
     let world = world();
     let expected = error("the body exceeds 1024 bytes", INVALID, None, "body_too_large");
     let lists = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Models]);

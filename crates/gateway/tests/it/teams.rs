@@ -39,7 +39,7 @@ fn world() -> (Upstream, Running) {
 }
 
 #[test]
-fn a_team_pays_and_everyone_is_told() {
+fn a_team_pays_and_all_views_show_it() {
     let (_upstream, service) = world();
     let (ada, bob) = (service.holder("ada", 5 * PRICE), service.holder("bob", 0));
     let team = team(&service, "crew", 3 * PRICE);
@@ -108,7 +108,7 @@ fn a_team_pays_and_everyone_is_told() {
 }
 
 #[test]
-fn members_and_keys_have_their_own_limits_in_a_team() {
+fn members_and_keys_keep_their_limits_in_a_team() {
     let (_upstream, service) = world();
     let (ada, bob) = (service.holder("ada", 0), service.holder("bob", 0));
     let team = team(&service, "crew", 100 * PRICE);

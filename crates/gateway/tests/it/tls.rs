@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
+use crate::captured_log;
 use crate::fixture::{paid, with_providers};
-use crate::logged;
 use crate::raw::Raw;
 use crate::support::{Holder, PRICE, Running};
 
@@ -128,8 +128,8 @@ fn upstream_with_a_configured_authority_is_trusted() {
 }
 
 #[test]
-fn untrusted_upstream_is_not_asked() {
-    let log = logged::log();
+fn untrusted_upstream_gets_no_request() {
+    let log = captured_log::log();
     let upstream = Upstream::start();
     let authority = Authority::new("an authority that is believed");
     let stranger = Authority::new("an authority that nobody knows");

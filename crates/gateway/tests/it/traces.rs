@@ -47,7 +47,7 @@ const SERVER: &str = "SPAN_KIND_SERVER";
 const CLIENT: &str = "SPAN_KIND_CLIENT";
 
 #[test]
-fn a_collector_receives_the_request_and_its_upstream_in_the_trace_of_the_client() {
+fn traces_contain_client_request_and_upstream_spans() {
     let upstream = Upstream::start();
     let (collector, service, ada) = traced(&upstream);
     for (place, body) in [chat("hi"), chat_stream("hi")].iter().enumerate() {
@@ -79,7 +79,7 @@ fn a_collector_receives_the_request_and_its_upstream_in_the_trace_of_the_client(
 }
 
 #[test]
-fn failures_show_in_their_spans_and_untraced_requests_do_not_show() {
+fn failures_are_recorded_and_untraced_requests_are_not() {
     let upstream = Upstream::start();
     let (collector, service, ada) = traced(&upstream);
     // The client says that it does not trace this one.

@@ -9,9 +9,9 @@ use agent_test_support::upstream::Upstream;
 use agent_test_support::wait::eventually;
 use serde_json::Value;
 
-use crate::asking_much::peak_bytes;
 use crate::fixture::{paid, provider, receipt, with_providers};
 use crate::raw::{Head, Raw};
+use crate::request_limits::peak_bytes;
 use crate::support::{Holder, PRICE, Running};
 
 const PATH: &str = "/v1/audio/transcriptions";
@@ -169,7 +169,7 @@ impl World {
 }
 
 #[test]
-fn a_large_upload_reaches_the_upstream_while_it_arrives_in_little_memory() {
+fn a_large_upload_is_streamed_with_little_memory() {
     let world = world(Act::Count, LIMITS);
     let file = 64 * MIB;
     let size = MODEL.len() + FILE.len() + file + END.len();
@@ -201,7 +201,7 @@ fn a_large_upload_reaches_the_upstream_while_it_arrives_in_little_memory() {
 }
 
 #[test]
-fn an_upload_beyond_the_limit_is_cut_off_and_free() {
+fn an_upload_beyond_the_limit_is_aborted_and_free() {
     let world = world(Act::Count, "limits: {max_body_bytes: 3000000}\n");
     let mut client = Client::open(&world, None, "");
     let start = format!("{MODEL}{FILE}");
@@ -214,7 +214,7 @@ fn an_upload_beyond_the_limit_is_cut_off_and_free() {
 }
 
 #[test]
-fn an_upstream_may_answer_early() {
+fn an_upstream_may_answer_before_the_upload_ends() {
     for (status, charge) in [(200, "500"), (400, "0")] {
         let world = world(Act::Early(status), LIMITS);
         let size = MODEL.len() + FILE.len() + 32 * MIB + END.len();
@@ -228,7 +228,7 @@ fn an_upstream_may_answer_early() {
 }
 
 #[test]
-fn an_upstream_that_dies_in_the_middle_is_free() {
+fn an_upstream_failure_during_an_upload_is_free() {
     let world = world(Act::Die, LIMITS);
     let size = MODEL.len() + FILE.len() + 32 * MIB + END.len();
     let mut client = Client::open(&world, Some(size), "");
@@ -240,7 +240,7 @@ fn an_upstream_that_dies_in_the_middle_is_free() {
 }
 
 #[test]
-fn a_client_that_stops_in_the_middle_is_free() {
+fn a_client_disconnect_during_an_upload_is_free() {
     let world = world(Act::Count, LIMITS);
     let mut client = Client::open(&world, Some(32 * MIB), "");
     client.0.send(&format!("{MODEL}{FILE}"));
@@ -254,7 +254,7 @@ fn a_client_that_stops_in_the_middle_is_free() {
 }
 
 #[test]
-fn what_cannot_be_paid_or_used_is_refused_before_the_file_arrives() {
+fn balance_and_parameters_are_checked_before_the_upload() {
     let world = world(Act::Count, LIMITS);
     let poor = world.service.holder("eve", 0);
     for (key, form, expected) in [
@@ -285,7 +285,7 @@ fn what_cannot_be_paid_or_used_is_refused_before_the_file_arrives() {
 }
 
 #[test]
-fn fields_after_the_file_and_idempotency_keys_work() {
+fn fields_after_the_file_and_idempotency_keys_are_supported() {
     let upstream = Upstream::start();
     let text = with_providers(&[provider("up", &upstream, MODELS)], LIMITS);
     let service = Running::start(&text);

@@ -21,7 +21,7 @@ fn by<'a>(list: &'a Value, dimension: &str) -> Vec<(&'a str, i64)> {
 }
 
 #[test]
-fn members_see_their_own_usage_and_operators_that_of_all() {
+fn members_see_their_own_usage_and_operators_all_usage() {
     let upstream = Upstream::start();
     let service = Running::plain(&upstream);
     let ada = service.holder("ada", 10 * PRICE);
@@ -61,7 +61,7 @@ fn members_see_their_own_usage_and_operators_that_of_all() {
 }
 
 #[test]
-fn wrong_questions_name_their_parameter() {
+fn invalid_usage_queries_name_the_parameter() {
     let upstream = Upstream::start();
     let service = Running::plain(&upstream);
     let ada = service.holder("ada", PRICE);

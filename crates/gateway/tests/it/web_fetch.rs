@@ -152,7 +152,7 @@ fn failed_page_reports_its_status_and_is_free() {
 }
 
 #[test]
-fn other_things_than_html_are_read_too() {
+fn non_html_formats_are_supported() {
     let feed = "<?xml version=\"1.0\" encoding=\"utf-8\"?><rss><item>News</item></rss>";
     let site = Site::of(&[
         ("/json", "application/json", r#"{"b":1,"a":[true,null]}"#),
@@ -213,7 +213,7 @@ fn redirects_are_followed_up_to_the_limit() {
 }
 
 #[test]
-fn a_key_without_the_scope_and_a_wrong_body_are_refused() {
+fn scope_body_and_balance_are_checked() {
     let site = Site::of(&[("/a", "text/plain", "words")]);
     let world = World::new(&site, "");
     let chats = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Chat]);
@@ -259,7 +259,7 @@ fn idempotency_key_of_a_fetch_is_charged_once() {
 }
 
 #[test]
-fn the_page_is_free_where_the_price_list_says_so() {
+fn a_page_is_free_with_a_price_of_zero() {
     let site = Site::of(&[("/a", "text/plain", "words")]);
     let names = Names::new(&[(HOST, &[&[PUBLIC]])]);
     let text = format!(

@@ -364,7 +364,7 @@ fn private_listener(port: u16) -> Trap {
 }
 
 #[test]
-fn a_robots_file_that_leads_to_a_private_listener_is_not_followed() {
+fn a_robots_redirect_to_a_private_listener_is_not_followed() {
     let trap = Trap::set();
     let port = trap.port;
     let site = Site::start(move |asked, stream| match asked.path.as_str() {

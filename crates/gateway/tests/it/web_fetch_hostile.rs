@@ -41,7 +41,7 @@ fn workers() -> Vec<Pid> {
 }
 
 #[test]
-fn a_pdf_of_some_kilobytes_does_not_take_the_memory_of_the_service() {
+fn pdf_bombs_do_not_exhaust_the_memory() {
     let bombs = [(1, 4 << 20), (30, 4 << 20), (3, 30 << 20)]
         .map(|(streams, bytes_each)| with_zeros("A bomb", streams, bytes_each));
     let site = Site::start(move |asked, stream| match asked.path.as_str() {
@@ -71,7 +71,7 @@ fn a_pdf_of_some_kilobytes_does_not_take_the_memory_of_the_service() {
 }
 
 #[test]
-fn a_page_nested_deeply_does_not_keep_others_from_reading() {
+fn a_deeply_nested_page_does_not_block_other_members() {
     let page = nested_page();
     let site = Site::start(move |asked, stream| match asked.path.as_str() {
         "/small" => stream.write_all(&ok("text/html", b"<p>Small words.</p>")),
@@ -95,14 +95,14 @@ fn a_page_nested_deeply_does_not_keep_others_from_reading() {
 }
 
 #[test]
-fn a_parser_runs_before_the_first_page() {
+fn a_parser_worker_is_started_in_advance() {
     let upstream = Upstream::start();
     let _service = Running::plain(&upstream);
     eventually("a parser runs", || !workers().is_empty());
 }
 
 #[test]
-fn a_parser_that_is_killed_fails_one_page_and_the_next_is_read() {
+fn a_killed_parser_fails_only_its_page() {
     let page = nested_page();
     let site = Site::start(move |asked, stream| match asked.path.as_str() {
         "/small" => stream.write_all(&ok("text/html", b"<p>Small words.</p>")),
@@ -132,7 +132,7 @@ fn a_parser_that_is_killed_fails_one_page_and_the_next_is_read() {
 }
 
 #[test]
-fn a_key_whose_pages_time_out_again_and_again_has_to_wait() {
+fn repeated_timeouts_of_a_key_are_rate_limited() {
     let site = Site::start(|_, _| {
         std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
         Ok(())

@@ -34,14 +34,14 @@ fn check(world: &World, site: &Site, expected: (u16, &str, &str)) {
 }
 
 /// Pieces of a body again and again, until nobody listens.
-fn endlessly(stream: &mut TcpStream, piece: &[u8]) -> std::io::Result<()> {
+fn write_endlessly(stream: &mut TcpStream, piece: &[u8]) -> std::io::Result<()> {
     loop {
         stream.write_all(piece)?;
     }
 }
 
 #[test]
-fn a_small_page_that_unpacks_to_a_large_one_is_stopped() {
+fn a_decompression_bomb_is_stopped() {
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
     packed.write_all(&vec![b'a'; 200_000_000]).unwrap();
     let packed = packed.finish().unwrap();
@@ -58,7 +58,7 @@ fn a_small_page_that_unpacks_to_a_large_one_is_stopped() {
 }
 
 #[test]
-fn a_compressed_page_is_read_and_other_encodings_are_refused() {
+fn gzip_pages_are_read_and_other_encodings_rejected() {
     let site = Site::start(|asked, stream| {
         let mut packed = GzEncoder::new(Vec::new(), Compression::best());
         packed.write_all(b"packed words")?;
@@ -74,16 +74,16 @@ fn a_compressed_page_is_read_and_other_encodings_are_refused() {
 }
 
 #[test]
-fn a_page_without_an_end_is_stopped_at_the_limit() {
+fn an_endless_page_is_stopped_at_the_size_limit() {
     let told = "the page is larger than 5000 bytes";
     let (site, world1) = world("  max_bytes: 5000\n", |stream| {
         stream.write_all(format!("{HEAD}\r\n").as_bytes())?;
-        endlessly(stream, &[b'x'; 1000])
+        write_endlessly(stream, &[b'x'; 1000])
     });
     check(&world1, &site, (400, "page_unreadable", told));
     let (site, world2) = world("  max_bytes: 5000\n", |stream| {
         stream.write_all(format!("{HEAD}transfer-encoding: chunked\r\n\r\n").as_bytes())?;
-        endlessly(stream, b"5\r\nwords\r\n")
+        write_endlessly(stream, b"5\r\nwords\r\n")
     });
     check(&world2, &site, (400, "page_unreadable", told));
     let (site, world3) = world("  max_bytes: 5000\n", |stream| {
@@ -96,7 +96,7 @@ fn a_page_without_an_end_is_stopped_at_the_limit() {
 }
 
 #[test]
-fn a_page_that_drips_is_left_after_the_time_for_all_of_it() {
+fn a_slow_page_times_out_at_the_total_limit() {
     let (site, world) = world("  timeout: 1\n", |stream| {
         stream.write_all(format!("{HEAD}\r\n").as_bytes())?;
         loop {
@@ -111,7 +111,7 @@ fn a_page_that_drips_is_left_after_the_time_for_all_of_it() {
 }
 
 #[test]
-fn a_site_that_says_nothing_is_left() {
+fn a_silent_site_times_out() {
     let (site, world) = world("  timeout: 1\n", |_| {
         std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
         Ok(())
@@ -121,7 +121,7 @@ fn a_site_that_says_nothing_is_left() {
 }
 
 #[test]
-fn a_site_that_does_not_begin_is_left_before_the_time_for_all_of_it() {
+fn a_missing_first_byte_times_out_before_the_total_limit() {
     let (site, world) = world("  timeout: 60\n", |_| {
         std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
         Ok(())
@@ -131,7 +131,7 @@ fn a_site_that_does_not_begin_is_left_before_the_time_for_all_of_it() {
 }
 
 #[test]
-fn a_few_addresses_of_a_host_are_tried_and_no_more() {
+fn attempted_addresses_of_a_host_are_limited() {
     let site = Site::of(&[("/", "text/plain", "words")]);
     let dead = ["127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6"];
     let fourth: Vec<&str> = dead[..3].iter().copied().chain(["127.0.0.2"]).collect();
@@ -146,7 +146,7 @@ fn a_few_addresses_of_a_host_are_tried_and_no_more() {
 }
 
 #[test]
-fn a_site_that_stops_in_the_middle_is_left_before_the_time_for_all_of_it() {
+fn a_stalled_page_times_out_before_the_total_limit() {
     let (site, world) = world("  timeout: 60\n", |stream| {
         stream.write_all(format!("{HEAD}content-length: 10\r\n\r\nhalf").as_bytes())?;
         std::thread::sleep(Duration::from_secs(30)); // sleep: the site stops on purpose.
@@ -157,20 +157,20 @@ fn a_site_that_stops_in_the_middle_is_left_before_the_time_for_all_of_it() {
 }
 
 #[test]
-fn a_head_without_an_end_is_not_read() {
+fn an_endless_response_head_is_rejected() {
     let told = "the host did not send a valid HTTP response";
     let (site, world1) = world("  timeout: 10\n", |stream| {
         stream.write_all(HEAD.as_bytes())?;
-        endlessly(stream, b"x-more: and more and more and more and more\r\n")
+        write_endlessly(stream, b"x-more: and more and more and more and more\r\n")
     });
     check(&world1, &site, (503, "upstream_unavailable", told));
     let (site, world2) = world("  timeout: 10\n", |stream| {
         stream.write_all(format!("{HEAD}x-long: ").as_bytes())?;
-        endlessly(stream, &[b'x'; 1000])
+        write_endlessly(stream, &[b'x'; 1000])
     });
     check(&world2, &site, (503, "upstream_unavailable", told));
     let (site, world3) =
-        world("  timeout: 10\n", |stream| endlessly(stream, b"HTTP/1.1 100 Go on\r\n\r\n"));
+        world("  timeout: 10\n", |stream| write_endlessly(stream, b"HTTP/1.1 100 Go on\r\n\r\n"));
     let begun = Instant::now();
     let (status, ..) = world3.failed(&site.url("/"));
     assert_eq!(status, 503);
@@ -178,7 +178,7 @@ fn a_head_without_an_end_is_not_read() {
 }
 
 #[test]
-fn what_is_no_http_is_not_read() {
+fn non_http_responses_are_rejected() {
     let told = "the host did not send a valid HTTP response";
     for answer in [
         "SSH-2.0-OpenSSH_9.6\r\n",
@@ -201,7 +201,7 @@ fn what_is_no_http_is_not_read() {
 }
 
 #[test]
-fn a_page_that_is_shorter_than_it_says_is_not_charged() {
+fn a_truncated_page_is_not_charged() {
     let (site, world1) = world("", |stream| {
         stream.write_all(format!("{HEAD}content-length: 100\r\n\r\nwords").as_bytes())
     });

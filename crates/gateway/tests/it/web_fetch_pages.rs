@@ -100,7 +100,7 @@ fn faults(expected: &Expected, page: &Value, port: u16) -> Vec<String> {
 }
 
 #[test]
-fn every_page_of_the_collection_says_what_is_expected() {
+fn every_page_of_the_collection_is_extracted_as_expected() {
     let collection = collection();
     assert!(collection.len() >= 60, "{}", collection.len());
     let site = Site::start(|asked, stream| {

@@ -13,7 +13,7 @@ fn site(robots: Vec<u8>) -> Site {
 }
 
 #[test]
-fn a_rule_is_heeded_and_named() {
+fn a_robots_rule_is_obeyed_and_named() {
     let rules = b"User-agent: *\nDisallow: /private\nAllow: /private/open\n";
     let site = site(ok("text/plain", rules));
     let world = World::new(&site, "");
@@ -28,7 +28,7 @@ fn a_rule_is_heeded_and_named() {
 }
 
 #[test]
-fn rules_for_our_own_name_count() {
+fn rules_for_our_user_agent_apply() {
     let rules = b"User-agent: example-reader\nDisallow: /\n\nUser-agent: *\nDisallow:\n";
     let site = site(ok("text/plain", rules));
     let ours = World::new(&site, "  user_agent: Example-Reader/2\n");
@@ -38,7 +38,7 @@ fn rules_for_our_own_name_count() {
 }
 
 #[test]
-fn an_operator_can_decide_otherwise() {
+fn robots_checks_can_be_disabled() {
     let site = site(ok("text/plain", b"User-agent: *\nDisallow: /\n"));
     let world = World::new(&site, "  robots: false\n");
     world.fetch(&site.url("/a")).good();
@@ -46,7 +46,7 @@ fn an_operator_can_decide_otherwise() {
 }
 
 #[test]
-fn a_site_without_rules_allows_everything_and_one_that_fails_nothing() {
+fn missing_robots_files_allow_and_failing_ones_deny() {
     for robots in [
         plain(404, ""),
         plain(403, ""),
@@ -68,7 +68,7 @@ fn a_site_without_rules_allows_everything_and_one_that_fails_nothing() {
 }
 
 #[test]
-fn where_a_redirect_leads_is_asked_too() {
+fn robots_rules_apply_to_redirect_targets() {
     let site = Site::start(|asked, stream| match asked.path.as_str() {
         "/robots.txt" => stream.write_all(&ok("text/plain", b"User-agent: *\nDisallow: /secret\n")),
         "/go" => stream.write_all(&elsewhere("/secret/page")),

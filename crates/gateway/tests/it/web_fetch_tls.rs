@@ -81,7 +81,7 @@ fn world(secure: &Secure, other: Option<&Site>, trust: bool, fetch: &str) -> Wor
 }
 
 #[test]
-fn a_page_is_read_by_its_name_and_a_stranger_is_not_believed() {
+fn certificates_are_verified_for_the_host_name() {
     let secure = Secure::start(|_| ok("text/plain", b"secret words"));
     let trusting = world(&secure, None, true, "");
     assert_eq!(trusting.fetch(&secure.url("/")).good()["content"], "secret words");
@@ -93,7 +93,7 @@ fn a_page_is_read_by_its_name_and_a_stranger_is_not_believed() {
 }
 
 #[test]
-fn a_redirect_from_https_to_http_is_followed_only_if_it_was_configured() {
+fn a_redirect_to_http_is_followed_only_if_configured() {
     let plain = Site::of(&[("/a", "text/plain", "open words")]);
     let target = plain.url("/a");
     let secure = Secure::start(move |_| elsewhere(&target));

@@ -94,7 +94,7 @@ fn check_response(world: &World, response: &Value) {
 }
 
 #[test]
-fn a_response_searches_reads_and_cites() {
+fn a_response_searches_fetches_and_cites() {
     let world = world();
     let answer = world.respond("open/echo", &json!({}));
     check_response(&world, &answer.good());
@@ -136,7 +136,7 @@ fn receipts_of_searches_and_pages_name_their_request() {
 }
 
 #[test]
-fn a_streamed_response_shows_its_searches() {
+fn a_streamed_response_contains_its_searches() {
     let world = world();
     for model in ["open/echo", "claude/echo"] {
         let answer = world.respond(model, &json!({"stream": true}));
@@ -154,7 +154,7 @@ fn a_streamed_response_shows_its_searches() {
 }
 
 #[test]
-fn a_background_response_searches_reads_and_cites() {
+fn a_background_response_searches_fetches_and_cites() {
     let world = world();
     let id = world.respond("open/echo", &json!({"background": true})).good()["id"].clone();
     let (service, key) = (&world.running.service, world.running.ada.key.as_str());
@@ -169,7 +169,7 @@ fn a_background_response_searches_reads_and_cites() {
 }
 
 #[test]
-fn a_message_searches_reads_and_cites() {
+fn a_message_searches_fetches_and_cites() {
     let world = world();
     let message = world.message(&json!({})).good();
     let content = message["content"].as_array().unwrap();
@@ -190,7 +190,7 @@ fn a_message_searches_reads_and_cites() {
 }
 
 #[test]
-fn without_the_scope_or_results_the_model_still_answers() {
+fn the_model_answers_without_the_search_scope() {
     let world = world();
     let member = world.running.ada.member;
     let key = world
@@ -208,7 +208,7 @@ fn without_the_scope_or_results_the_model_still_answers() {
 }
 
 #[test]
-fn a_model_that_never_stops_searching_is_stopped() {
+fn searches_per_response_are_limited() {
     let world = world();
     let search = || ("web_search".to_owned(), "{\"query\": \"linnet\"}".to_owned());
     let steps = (0..20).map(|_| Step::Turn("", vec![search(), search()])).collect();
@@ -235,7 +235,7 @@ fn an_upstream_that_fails_after_a_search_is_not_charged() {
 }
 
 #[test]
-fn a_failing_search_is_told_to_the_model() {
+fn a_failed_search_is_reported_to_the_model() {
     let world = world();
     world.peer.script(&vec![Reply::Status(500, ""); 8]);
     let message = world.message(&json!({})).good();

@@ -16,7 +16,7 @@ fn rows(columns: usize, numbers: &[f32]) -> Rows {
 }
 
 #[test]
-fn blocks_give_back_what_they_were_made_of_to_a_half_of_a_step() {
+fn quantized_blocks_are_exact_to_half_a_step() {
     let before = numbers(96, 1);
     let rows = rows(96, &before);
     let mut after = vec![0.0; 96];
@@ -27,7 +27,7 @@ fn blocks_give_back_what_they_were_made_of_to_a_half_of_a_step() {
 }
 
 #[test]
-fn a_block_of_zeros_stays_one() {
+fn a_block_of_zeros_round_trips() {
     let rows = rows(32, &[0.0; 32]);
     let mut after = vec![1.0; 32];
     rows.write(0, &mut after);
@@ -35,7 +35,7 @@ fn a_block_of_zeros_stays_one() {
 }
 
 #[test]
-fn products_are_those_of_the_numbers_whatever_the_shape_and_the_processor() {
+fn products_are_correct_for_every_shape_and_processor() {
     for (count, columns, inputs) in [(1, 32, 1), (7, 64, 1), (70, 96, 3), (33, 576, 9)] {
         let (left, right) = (numbers(count * columns, 2), numbers(inputs * columns, 3));
         let (weights, asked) = (rows(columns, &left), rows(columns, &right));

@@ -8,12 +8,12 @@ fn sampler(wishes: &Sampling) -> Sampler {
 }
 
 #[test]
-fn without_temperature_the_likeliest_is_taken() {
+fn zero_temperature_selects_the_likeliest_token() {
     assert_eq!(sampler(&Sampling::default()).next(&mut [0.0, 3.0, 3.0, 1.0], &[]), 1);
 }
 
 #[test]
-fn what_came_lately_becomes_less_likely() {
+fn repeat_penalty_applies_to_recent_tokens() {
     let mut sampler = sampler(&Sampling { repeat_penalty: Some(2.0), ..Sampling::default() });
     assert_eq!(sampler.next(&mut [1.0, 1.5, -1.0], &[1]), 0);
     let long: Vec<u32> = [1].into_iter().chain([0; LATELY]).collect();
@@ -21,7 +21,7 @@ fn what_came_lately_becomes_less_likely() {
 }
 
 #[test]
-fn what_was_in_the_answer_is_held_back_by_how_often_it_was() {
+fn presence_and_frequency_penalties_apply() {
     let wishes = Sampling { presence_penalty: 0.5, frequency_penalty: 0.25, ..Sampling::default() };
     let mut sampler = sampler(&wishes);
     let mut taken = [0; 2];
@@ -32,7 +32,7 @@ fn what_was_in_the_answer_is_held_back_by_how_often_it_was() {
 }
 
 #[test]
-fn only_the_likeliest_are_drawn_from_and_a_seed_repeats() {
+fn top_p_limits_the_candidates_and_a_seed_is_deterministic() {
     let logits: Vec<f32> = (0..1000_u16).map(|index| f32::from(index % 10)).collect();
     let wishes = |seed| Sampling {
         temperature: Some(1.0),
@@ -50,7 +50,7 @@ fn only_the_likeliest_are_drawn_from_and_a_seed_repeats() {
 }
 
 #[test]
-fn chances_are_those_of_the_numbers() {
+fn sampling_follows_the_probabilities() {
     let wishes = Sampling { temperature: Some(1.0), seed: Some(1), ..Sampling::default() };
     let mut sampler = sampler(&wishes);
     let logits = [1.0_f32.ln(), 3.0_f32.ln()];

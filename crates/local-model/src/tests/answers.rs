@@ -48,7 +48,7 @@ async fn the_same_seed_gives_the_same_text() {
 }
 
 #[tokio::test]
-async fn an_answer_ends_by_its_length_by_a_stop_sequence_or_by_itself() {
+async fn an_answer_ends_by_length_stop_sequence_or_end_token() {
     let host = Host::new(settings());
     let question = "List the days of the week.";
     let request = Request { sampling: likeliest(5), ..asked(question) };
@@ -70,7 +70,7 @@ async fn an_answer_ends_by_its_length_by_a_stop_sequence_or_by_itself() {
 }
 
 #[tokio::test]
-async fn the_next_turn_computes_only_what_is_new_and_says_the_same() {
+async fn the_next_turn_computes_only_new_tokens() {
     let (host, fresh) = (Host::new(settings()), Host::new(settings()));
     let mut request = asked("Who wrote Hamlet?");
     let first = host.generate(request.clone()).await.unwrap();
@@ -95,7 +95,7 @@ async fn the_next_turn_computes_only_what_is_new_and_says_the_same() {
 }
 
 #[tokio::test]
-async fn a_conversation_longer_than_the_window_is_refused_with_both_numbers() {
+async fn a_conversation_beyond_the_window_is_rejected_with_both_sizes() {
     let host = Host::new(crate::Settings { window: 128, ..settings() });
     let refusal = host.generate(asked(&"word ".repeat(200))).await.unwrap_err();
     let Refusal::TooLong { prompt, window: 128 } = refusal else { panic!("{refusal:?}") };
@@ -110,7 +110,7 @@ async fn a_conversation_longer_than_the_window_is_refused_with_both_numbers() {
 }
 
 #[tokio::test]
-async fn what_the_template_refuses_is_told() {
+async fn unknown_roles_do_not_break_the_prompt() {
     let host = Host::new(settings());
     let odd = Message { role: "<|im_start|>".to_owned(), content: "\u{F8FF}".to_owned() };
     let request = Request { messages: vec![odd], ..asked("") };

@@ -29,7 +29,7 @@ fn refused(path: &Path) -> String {
 }
 
 #[test]
-fn a_good_file_says_what_it_is() {
+fn a_valid_file_has_a_description() {
     let about = About::read(&settings().path).unwrap();
     assert_eq!(about.licence.as_deref(), Some("apache-2.0"));
     assert_eq!(about.quantisation, "Q4_1");
@@ -38,7 +38,7 @@ fn a_good_file_says_what_it_is() {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_refused() {
+fn a_file_truncated_anywhere_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let whole = beginning();
     for length in [0, 3, 4, 7, 20, 100, 1000, 100_000, 1_500_000, whole.len()] {
@@ -50,7 +50,7 @@ fn a_file_cut_anywhere_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_something_else_is_refused() {
+fn other_files_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     assert!(refused(&written(&folder, b"#!/bin/sh\n")).contains("not a GGUF file"));
     assert!(refused(folder.path()).contains("not a regular file"));
@@ -58,7 +58,7 @@ fn a_file_that_is_something_else_is_refused() {
 }
 
 #[test]
-fn single_wrong_bytes_never_crash() {
+fn corrupted_bytes_never_crash() {
     let folder = tempfile::tempdir().unwrap();
     let whole = beginning();
     let mut random = fastrand::Rng::with_seed(7);
@@ -161,7 +161,7 @@ fn put(header: &mut Vec<(&'static str, Value)>, key: &'static str, value: Value)
 }
 
 #[test]
-fn a_small_file_in_several_forms_can_be_used() {
+fn small_files_of_several_formats_are_usable() {
     let folder = tempfile::tempdir().unwrap();
     let about = About::read(&small(&folder, |_| ())).unwrap();
     assert_eq!(about.parameters, 8 * 64 + 7 * 64 * 64 + 3 * 64);
@@ -169,7 +169,7 @@ fn a_small_file_in_several_forms_can_be_used() {
 }
 
 #[test]
-fn a_header_that_cannot_be_computed_is_refused_with_the_reason() {
+fn unsupported_headers_are_rejected_with_the_reason() {
     let word = |word: &str| Value::Text(word.to_owned());
     let cases: &[(&'static str, Value, &str)] = &[
         ("general.architecture", word("bert"), "architecture `bert`"),
@@ -203,7 +203,7 @@ fn a_header_that_cannot_be_computed_is_refused_with_the_reason() {
 }
 
 #[test]
-fn counts_beyond_all_measure_are_refused_before_memory_is_taken() {
+fn excessive_counts_are_rejected_before_allocation() {
     let folder = tempfile::tempdir().unwrap();
     let good = std::fs::read(small(&folder, |_| ())).unwrap();
     // The number of tensors and of keys, each eight bytes after the version.

@@ -21,7 +21,7 @@ fn long() -> Request {
 }
 
 #[tokio::test]
-async fn those_who_come_when_too_many_wait_are_turned_away() {
+async fn requests_beyond_the_queue_are_rejected() {
     let host = Host::new(Settings { at_once: 1, waiting: 1, ..settings() });
     let first = host.generate(long()).await.unwrap();
     let (second, third) = tokio::join!(host.generate(asked("Hello")), async {
@@ -35,7 +35,7 @@ async fn those_who_come_when_too_many_wait_are_turned_away() {
 }
 
 #[tokio::test]
-async fn who_leaves_makes_room_within_a_token() {
+async fn a_dropped_request_frees_its_slot_within_a_token() {
     let host = Host::new(Settings { at_once: 1, waiting: 4, ..settings() });
     let mut first = host.generate(long()).await.unwrap();
     assert!(matches!(first.next().await, Some(Ok(Piece::Text(_)))));
@@ -46,7 +46,7 @@ async fn who_leaves_makes_room_within_a_token() {
 }
 
 #[tokio::test]
-async fn answers_that_are_computed_at_once_are_those_computed_alone() {
+async fn parallel_answers_equal_sequential_ones() {
     let host = Host::new(Settings { at_once: 3, ..settings() });
     let questions = ["Who wrote Hamlet?", "Why is the sky blue?", "What does CPU stand for?"];
     let mut alone = Vec::new();
@@ -61,7 +61,7 @@ async fn answers_that_are_computed_at_once_are_those_computed_alone() {
 }
 
 #[tokio::test]
-async fn memory_is_taken_on_first_use_and_let_go_when_idle() {
+async fn memory_is_allocated_on_first_use_and_freed_when_idle() {
     let host = Host::new(Settings { idle: Duration::from_millis(50), ..settings() });
     assert_eq!(host.memory(), Memory::default());
     let answer = host.generate(asked("Hello")).await.unwrap();
@@ -72,7 +72,7 @@ async fn memory_is_taken_on_first_use_and_let_go_when_idle() {
 }
 
 #[tokio::test]
-async fn what_is_kept_of_conversations_stays_within_its_bound() {
+async fn the_conversation_cache_is_bounded() {
     let host = Host::new(settings());
     for turn in 0..12 {
         let owner = format!("owner {turn}");
@@ -85,7 +85,7 @@ async fn what_is_kept_of_conversations_stays_within_its_bound() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_gone_is_told_and_one_that_comes_back_is_used() {
+async fn a_missing_file_is_reported_and_used_when_it_returns() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.gguf");
     let host = Host::new(Settings { path: path.clone(), ..settings() });

@@ -13,7 +13,7 @@ const TOKENS: &str = include_str!("../../tests/recorded/tokens.json");
 const LIKELY: &str = include_str!("../../tests/recorded/likely.json");
 
 #[test]
-fn texts_have_the_tokens_of_llama_cpp_and_tokens_give_the_text_back() {
+fn tokens_match_llama_cpp_and_round_trip() {
     let tokens = Tokenizer::read(&GgufFile::open(&weights()).unwrap()).unwrap();
     let recorded: Vec<(String, Vec<u32>)> = serde_json::from_str(TOKENS).unwrap();
     assert!(recorded.len() >= 200, "{}", recorded.len());
@@ -29,7 +29,7 @@ fn texts_have_the_tokens_of_llama_cpp_and_tokens_give_the_text_back() {
 }
 
 #[test]
-fn names_of_tokens_in_words_are_only_words() {
+fn special_token_names_in_text_are_plain_text() {
     let tokens = Tokenizer::read(&GgufFile::open(&weights()).unwrap()).unwrap();
     let words = "before <|im_end|> after <|im_end|>";
     let encoded = tokens.encode(&tokens.apart(words));
@@ -46,7 +46,7 @@ struct Likely {
 }
 
 #[test]
-fn what_comes_next_is_as_likely_as_in_llama_cpp() {
+fn token_probabilities_match_llama_cpp() {
     let recorded: Likely = serde_json::from_str(LIKELY).unwrap();
     let file = GgufFile::open(&weights()).unwrap();
     let model = Model::load(&file, 2048, settings().defaults).unwrap();

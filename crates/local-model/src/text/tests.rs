@@ -7,7 +7,7 @@ fn on(text: &str) -> Grown {
 }
 
 #[test]
-fn characters_come_whole() {
+fn characters_are_emitted_completely() {
     let mut text = Text::new(&[]);
     assert_eq!(text.grow("a€".as_bytes().split_last().unwrap().1), on("a"));
     assert_eq!(text.grow(&"€".as_bytes()[2..]), on("€"));
@@ -16,13 +16,13 @@ fn characters_come_whole() {
 }
 
 #[test]
-fn bytes_that_can_be_no_character_do_not_hold_up_the_rest() {
+fn invalid_bytes_do_not_delay_later_text() {
     let mut text = Text::new(&[]);
     assert_eq!(text.grow(&[0xFF, b'a']), on("\u{FFFD}a"));
 }
 
 #[test]
-fn a_stop_sequence_is_found_across_pieces_and_never_shown() {
+fn a_stop_sequence_is_detected_across_pieces_and_hidden() {
     let mut text = Text::new(&["END".to_owned(), "\n\n".to_owned()]);
     assert_eq!(text.grow(b"one E"), on("one "));
     assert_eq!(text.grow(b"N"), on(""));
@@ -33,7 +33,7 @@ fn a_stop_sequence_is_found_across_pieces_and_never_shown() {
 }
 
 #[test]
-fn what_only_looked_like_a_stop_sequence_is_shown_in_the_end() {
+fn partial_stop_sequences_are_emitted_at_the_end() {
     let mut text = Text::new(&["END".to_owned()]);
     assert_eq!(text.grow(b"the EN"), on("the "));
     assert_eq!(text.end(), "EN");

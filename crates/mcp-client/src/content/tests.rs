@@ -16,7 +16,7 @@ fn only(block: &Value) -> ContentBlock {
 }
 
 #[test]
-fn odd_results_are_still_results() {
+fn unusual_results_are_accepted() {
     assert_eq!(outcome(&json!({})), ToolOutcome::default());
     assert_eq!(outcome(&json!({"structuredContent": [1]})).structured, Some(json!([1])));
     assert_eq!(outcome(&json!({"structuredContent": null})).structured, Some(Value::Null));
@@ -34,7 +34,7 @@ fn odd_results_are_still_results() {
 }
 
 #[test]
-fn a_result_that_is_no_answer_is_an_error() {
+fn incomplete_and_non_object_results_are_errors() {
     for (result, expected) in [
         (r#"{"resultType":"input_required"}"#, "not a complete result"),
         ("[]", "found a list"),
@@ -47,7 +47,7 @@ fn a_result_that_is_no_answer_is_an_error() {
 }
 
 #[test]
-fn each_kind_of_block_is_read() {
+fn every_kind_of_block_is_parsed() {
     let png = "iVBORw0KGgo=";
     for (given, expected) in [
         (json!({"type": "text", "text": "a", "annotations": 7}), ContentBlock::Text("a".into())),
@@ -87,7 +87,7 @@ fn each_kind_of_block_is_read() {
 }
 
 #[test]
-fn a_broken_block_becomes_a_note_and_its_neighbours_live() {
+fn an_invalid_block_becomes_a_note_and_the_others_are_kept() {
     for (bad, part) in [
         (json!({"type": "text"}), "`text`"),
         (json!({"type": "text", "text": 3}), "`text`"),
@@ -112,14 +112,14 @@ fn a_broken_block_becomes_a_note_and_its_neighbours_live() {
 }
 
 #[test]
-fn a_text_cut_inside_an_emoji_is_kept() {
+fn lone_surrogates_in_text_are_replaced() {
     let blocks =
         tool_outcome(r#"{"content":[{"type":"text","text":"cut \ud83d"}]}"#).unwrap().blocks;
     assert_eq!(blocks, [ContentBlock::Text("cut \u{fffd}".into())]);
 }
 
 #[test]
-fn structured_content_too_deep_to_read_leaves_a_note() {
+fn too_deep_structured_content_becomes_a_note() {
     let nested = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
     let outcome = tool_outcome(&format!(r#"{{"structuredContent":{nested}}}"#)).unwrap();
     assert_eq!(outcome.structured, None);
@@ -129,7 +129,7 @@ fn structured_content_too_deep_to_read_leaves_a_note() {
 }
 
 #[test]
-fn more_blocks_than_the_limit_are_counted() {
+fn blocks_beyond_the_limit_are_counted() {
     let list = vec![json!("x"); MAX_LIST_ITEMS + 3];
     let blocks = outcome(&json!({"content": list})).blocks;
     assert_eq!(blocks.len(), MAX_LIST_ITEMS + 1);
@@ -151,7 +151,7 @@ fn reserved_meta_keys_are_dropped() {
 }
 
 #[test]
-fn prompts_and_resources_are_read() {
+fn prompts_and_resources_are_parsed() {
     let prompt = prompt_outcome(
         &json!({"description": "d", "messages": [
             {"role": "assistant", "content": {"type": "text", "text": "a"}},
@@ -180,7 +180,7 @@ fn prompts_and_resources_are_read() {
 
 proptest! {
     #[test]
-    fn no_result_makes_a_decoder_or_the_renderer_panic(value in any_json(), text in ".{0,40}") {
+    fn any_result_is_decoded_and_rendered_without_panic(value in any_json(), text in ".{0,40}") {
         for result in [value.to_string(), text, json!({"content": [value.clone()], "structuredContent": value.clone()}).to_string(),
             json!({"messages": [value.clone()]}).to_string(), json!({"contents": [value]}).to_string()]
         {

@@ -51,7 +51,7 @@ fn globs_match_as_fnmatch_does() {
 }
 
 #[test]
-fn many_stars_stay_fast() {
+fn globs_with_many_stars_match_quickly() {
     let pattern = "*a".repeat(2_000) + "b";
     let name = "a".repeat(5_000);
     let started = std::time::Instant::now();
@@ -65,7 +65,7 @@ fn policy(include: Option<&[&str]>, exclude: &[&str]) -> ToolPolicy {
 }
 
 #[test]
-fn each_rule_of_the_policy_holds() {
+fn include_and_exclude_rules_apply() {
     let all: &[&str] = &["get-item", "get.list", "delete_item"];
     for (include, exclude, expected) in [
         (None, &[][..], all),
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn include_wins_over_exclude(
+    fn include_takes_precedence_over_exclude(
         include in proptest::collection::vec("[ab*?]{0,3}", 0..3),
         exclude in proptest::collection::vec("[ab*?]{0,3}", 0..3),
         name in "[ab]{0,4}",
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn filtering_twice_is_filtering_once(
+    fn filtering_is_idempotent(
         include in proptest::option::of(proptest::collection::vec("[ab*?]{0,3}", 0..3)),
         exclude in proptest::collection::vec("[ab*?]{0,3}", 0..3),
         names in proptest::collection::vec("[ab]{0,4}", 0..6),
@@ -144,7 +144,7 @@ proptest! {
 }
 
 #[test]
-fn a_name_precedes_globs_and_the_strictest_glob_counts() {
+fn names_precede_globs_and_the_strictest_glob_applies() {
     use crate::config::ApprovalMode::{Always, Never, Once};
     let pairs = [("*", Once), ("write_*", Always), ("write_log", Never), ("read_*", Never)];
     let approval = pairs.map(|(pattern, mode)| (pattern.to_owned(), mode)).to_vec();

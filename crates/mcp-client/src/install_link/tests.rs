@@ -31,7 +31,7 @@ fn sized(bytes: usize) -> String {
 }
 
 #[test]
-fn a_link_gives_its_name_and_its_entry() {
+fn a_link_contains_name_and_entry() {
     let text = r#"{"url":"https://example.com/mcp","headers":{"X-Team":"red"}}"#;
     let read = parse(&link_of(text)).unwrap();
     assert_eq!(read.name, "files");
@@ -40,7 +40,7 @@ fn a_link_gives_its_name_and_its_entry() {
 }
 
 #[test]
-fn what_is_no_install_link_is_called_so() {
+fn other_urls_are_not_install_links() {
     let encoded = URL_SAFE_NO_PAD.encode(SMALL);
     let rest = format!("?name=files&config={encoded}");
     for (place, expected) in [
@@ -67,7 +67,7 @@ fn what_is_no_install_link_is_called_so() {
 }
 
 #[test]
-fn a_name_has_1_to_64_plain_characters_and_stands_once() {
+fn names_have_1_to_64_plain_characters_and_occur_once() {
     let encoded = URL_SAFE_NO_PAD.encode(SMALL);
     let (longest, too_long) = ("n".repeat(64), "n".repeat(65));
     for (names, expected) in [
@@ -98,7 +98,7 @@ fn a_name_has_1_to_64_plain_characters_and_stands_once() {
 }
 
 #[test]
-fn the_first_check_that_fails_gives_the_code() {
+fn the_first_failed_check_determines_the_error_code() {
     let large = "A".repeat(MAX_ENCODED_CHARS + 1);
     for (query, expected) in [
         (String::new(), "invalid_name"),
@@ -116,7 +116,7 @@ fn the_first_check_that_fails_gives_the_code() {
 }
 
 #[test]
-fn a_configuration_has_at_most_32768_bytes_however_it_is_written() {
+fn configurations_are_limited_to_32768_bytes() {
     let full = sized(MAX_CONFIG_BYTES);
     let over = sized(MAX_CONFIG_BYTES + 1);
     for encoded in [URL_SAFE_NO_PAD.encode(&full), URL_SAFE.encode(&full), STANDARD.encode(&full)] {
@@ -140,7 +140,7 @@ fn a_configuration_has_at_most_32768_bytes_however_it_is_written() {
 }
 
 #[test]
-fn both_alphabets_are_read_with_and_without_padding() {
+fn both_base64_alphabets_are_accepted_with_or_without_padding() {
     // Its encoding needs a `+`, a `/` and padding.
     let text = r#"{"command":"~/a ~~>???>","args":["ÿþ"]}"#;
     let standard = STANDARD.encode(text);
@@ -165,7 +165,7 @@ fn both_alphabets_are_read_with_and_without_padding() {
 }
 
 #[test]
-fn what_is_no_json_in_base64_is_badly_encoded() {
+fn invalid_base64_or_json_is_an_encoding_error() {
     let raw = |encoded: &str| format!("agent://mcp/install?name=n&config={encoded}");
     let deep = |levels: usize| {
         format!(r#"{{"command":"c","x":{}{}}}"#, "[".repeat(levels), "]".repeat(levels))
@@ -205,14 +205,14 @@ fn what_is_no_json_in_base64_is_badly_encoded() {
 }
 
 #[test]
-fn json_of_another_kind_is_no_object() {
+fn non_object_json_is_rejected() {
     for text in ["null", "[]", "1", "\"{}\"", "true", "[{\"command\":\"a\"}]"] {
         assert_eq!(code(&link_of(text)), "not_an_object", "{text}");
     }
 }
 
 #[test]
-fn an_entry_has_either_an_address_or_a_command() {
+fn an_entry_has_either_a_url_or_a_command() {
     for (entry, shape) in [
         (json!({}), ShapeError::Neither),
         (json!({"name": "x"}), ShapeError::Neither),
@@ -234,7 +234,7 @@ fn an_entry_has_either_an_address_or_a_command() {
 }
 
 #[test]
-fn an_address_is_http_or_https_with_a_host() {
+fn a_url_is_http_or_https_with_a_host() {
     for (url, expected) in [
         ("https://example.com/mcp", "fine"),
         ("HTTP://example.com", "fine"),
@@ -263,7 +263,7 @@ fn an_address_is_http_or_https_with_a_host() {
 }
 
 #[test]
-fn errors_say_what_is_allowed() {
+fn errors_name_the_allowed_values() {
     let told = |link: &str| parse(link).unwrap_err().to_string();
     insta::assert_snapshot!(
         [
@@ -291,7 +291,7 @@ fn errors_say_what_is_allowed() {
 }
 
 #[test]
-fn only_what_can_be_read_is_made() {
+fn only_parsable_links_are_created() {
     let small = config(json!({"command": "npx", "args": ["~/a?b>"]}));
     let link = make("files", &small).unwrap();
     assert_eq!(parse(&link), Ok(InstallLink { name: "files".into(), config: small.clone() }));
@@ -330,7 +330,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_is_made_reads_as_it_was(
+    fn links_round_trip(
         name in "[A-Za-z0-9._-]{1,64}",
         is_remote: bool,
         rest in prop::collection::btree_map("[a-z_]{1,9}", any_value(), 0..5),
@@ -345,7 +345,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_can_be_read(
+    fn any_text_is_parsed_without_panic(
         text in "(agent://mcp/install\\?)?(name=a&config=|[ -~]|[%&=+]|\\PC){0,40}",
         payload in "[{}\\[\\]\":,a-z0-9 \\\\]{0,40}",
     ) {

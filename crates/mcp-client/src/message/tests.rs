@@ -19,7 +19,7 @@ fn answer(id: u64, json: &str) -> Message {
 }
 
 #[test]
-fn an_answer_is_found_whatever_surrounds_it() {
+fn responses_are_recognised_in_every_format() {
     for text in [
         r#"{"jsonrpc":"2.0","id":7,"result":{"a":1}}"#,
         r#"{"id":7,"result":{"a":1}}"#,
@@ -38,7 +38,7 @@ fn an_answer_is_found_whatever_surrounds_it() {
 }
 
 #[test]
-fn errors_of_every_shape_reach_the_caller() {
+fn errors_of_every_format_reach_the_caller() {
     for (text, code, message) in [
         (r#"{"id":1,"error":{"code":-32601,"message":"no"}}"#, -32601, "no"),
         (r#"{"id":1,"error":{"code":"-32601","message":"no"}}"#, -32601, "no"),
@@ -60,7 +60,7 @@ fn errors_of_every_shape_reach_the_caller() {
 }
 
 #[test]
-fn bytes_that_are_not_utf8_are_replaced_not_lost() {
+fn non_utf8_bytes_are_replaced() {
     let Message::Response { id: 3, outcome: Ok(payload) } =
         only(b"{\"id\":3,\"result\":{\"text\":\"a\xFFb\"}}")
     else {
@@ -70,7 +70,7 @@ fn bytes_that_are_not_utf8_are_replaced_not_lost() {
 }
 
 #[test]
-fn a_batch_is_taken_apart() {
+fn batches_are_split() {
     assert_eq!(
         all(br#"[{"id":1,"result":1},{"id":2,"result":2}]"#),
         [answer(1, "1"), answer(2, "2")]
@@ -79,14 +79,14 @@ fn a_batch_is_taken_apart() {
 }
 
 #[test]
-fn several_messages_on_one_line_are_all_taken() {
+fn several_messages_on_one_line_are_parsed() {
     let line = br#"{"method":"n"} {"id":1,"result":1}"#;
     let Message::Notification { method, .. } = &all(line)[0] else { panic!() };
     assert_eq!((method.as_str(), &all(line)[1]), ("n", &answer(1, "1")));
 }
 
 #[test]
-fn a_message_that_goes_on_in_the_next_line_is_told_from_noise() {
+fn multi_line_messages_are_distinguished_from_noise() {
     for text in ["{", "{\n  \"id\": 1,", "[{\"id\":1", "{\"a\":\"b"] {
         assert!(is_incomplete(text.as_bytes()), "{text}");
     }
@@ -96,7 +96,7 @@ fn a_message_that_goes_on_in_the_next_line_is_told_from_noise() {
 }
 
 #[test]
-fn broken_answers_still_name_their_request() {
+fn malformed_responses_keep_their_request_id() {
     for text in [
         &br#"{"jsonrpc":"2.0","id":5,"result":{"#[..],
         br#"{"jsonrpc":"2.0","id":5}"#,
@@ -117,7 +117,7 @@ fn broken_answers_still_name_their_request() {
 }
 
 #[test]
-fn log_lines_are_noise() {
+fn log_lines_are_not_messages() {
     for text in ["Server started on port 80", "[info] ready", "{not json", "12", "[1,2"] {
         assert_eq!(only(text.as_bytes()), Message::Noise, "{text}");
     }
@@ -125,7 +125,7 @@ fn log_lines_are_noise() {
 }
 
 #[test]
-fn requests_and_notifications_keep_the_id_of_the_peer() {
+fn requests_of_the_peer_keep_their_id() {
     let Message::Request { id, method, params } =
         only(br#"{"jsonrpc":"2.0","id":"a-1","method":"ping","params":{"x":1}}"#)
     else {
@@ -137,7 +137,7 @@ fn requests_and_notifications_keep_the_id_of_the_peer() {
 }
 
 #[test]
-fn what_we_write_is_what_was_meant() {
+fn written_messages_are_valid() {
     let params = Params::default().with("name", "a\"b").with_raw("arguments", r#"{"x":1}"#);
     let meta = RequestMeta { common: r#""v":"1""#, progress_token: Some(9) };
     let text = request(9, "tools/call", &params, meta);
@@ -163,7 +163,7 @@ fn what_we_write_is_what_was_meant() {
 
 proptest::proptest! {
     #[test]
-    fn nothing_a_peer_sends_makes_us_panic(
+    fn any_message_is_parsed_without_panic(
         pieces in proptest::collection::vec(
             proptest::sample::select(vec![
                 "{", "}", "[", "]", "\"id\"", ":", ",", "1", "-1e400", "null", "\"method\"", "\"a\"",

@@ -10,7 +10,7 @@ fn redactor(values: &[(&str, &str)]) -> Redactor {
 }
 
 #[test]
-fn known_values_go_in_every_form() {
+fn known_secrets_are_redacted_in_every_encoding() {
     let secret = "p@ss/wörd \"1\"+?";
     let redactor = redactor(&[("DB", secret)]);
     for form in [
@@ -31,7 +31,7 @@ fn known_values_go_in_every_form() {
 }
 
 #[test]
-fn a_value_is_found_inside_longer_base64() {
+fn secrets_inside_longer_base64_are_redacted() {
     let secret = "hunter2hunter2";
     let redactor = redactor(&[("PW", secret)]);
     for user in ["", "u:", "us:", "usr:", "user:"] {
@@ -48,13 +48,13 @@ fn a_value_is_found_inside_longer_base64() {
 }
 
 #[test]
-fn the_longest_value_counts_and_short_ones_are_left() {
+fn the_longest_secret_is_redacted_and_short_ones_ignored() {
     let redactor = redactor(&[("A", "secret"), ("B", "secret-longer"), ("C", "abc")]);
     assert_eq!(redactor.redact("secret-longer secret abc"), "[redacted:B] [redacted:A] abc");
 }
 
 #[test]
-fn a_mark_never_spells_a_value() {
+fn redaction_labels_never_contain_a_secret() {
     let redactor = redactor(&[("L", "hunter2"), ("M", "]abc"), ("N", "redacted")]);
     let redacted = redactor.redact("hunter2abc redacted").into_owned();
     for value in ["hunter2", "]abc", "redacted"] {
@@ -63,7 +63,7 @@ fn a_mark_never_spells_a_value() {
 }
 
 #[test]
-fn shapes_of_secrets_go() {
+fn secret_patterns_are_redacted() {
     let redactor = Redactor::default();
     for (text, expected) in [
         ("use ghp_abcdefghij0123456789 now", "use [redacted] now"),
@@ -84,7 +84,7 @@ fn shapes_of_secrets_go() {
 }
 
 #[test]
-fn ordinary_text_comes_through_untouched() {
+fn ordinary_text_is_unchanged() {
     let redactor = redactor(&[("A", "unseen-value")]);
     for text in [
         "",
@@ -114,7 +114,7 @@ fn a_label_is_not_redacted_again() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_cleaned_too() {
+fn binary_data_is_redacted() {
     let redactor = Redactor::default();
     redactor.add_secrets([("A".to_owned(), "abcdefgh".to_owned())]);
     redactor.add_secrets([("B".to_owned(), "abcdefgh".to_owned())]);
@@ -123,12 +123,12 @@ fn bytes_that_are_no_text_are_cleaned_too() {
 }
 
 #[test]
-fn debug_output_holds_no_value() {
+fn debug_output_of_a_redactor_contains_no_secret() {
     assert_eq!(format!("{:?}", redactor(&[("A", "abcdefgh")])), "Redactor { known: 1, .. }");
 }
 
 #[test]
-fn many_secrets_and_a_large_text_take_little_time() {
+fn redaction_of_large_text_is_fast() {
     let known = (0..500).map(|at| (format!("L{at}"), format!("secret-value-{at:04}")));
     let redactor = Redactor::new(known);
     let text = "an ordinary line, secret-value-0123 in it\n".repeat(50_000);
@@ -140,7 +140,7 @@ fn many_secrets_and_a_large_text_take_little_time() {
 
 proptest! {
     #[test]
-    fn no_known_value_survives(
+    fn no_known_secret_survives_redaction(
         values in prop::collection::vec(prop_oneof!["\\PC{1,12}", "[\\]\\[a-e:]{4,8}", "[redact:L]{4}"], 1..5),
         pieces in prop::collection::vec((".{0,6}", any::<prop::sample::Index>()), 0..6),
         cut in any::<prop::sample::Index>(),
@@ -162,7 +162,7 @@ proptest! {
 }
 
 #[test]
-fn a_reference_to_a_secret_stays_as_it_is_written() {
+fn references_to_secrets_are_not_redacted() {
     let redactor = Redactor::default();
     for text in [
         "api_key=${X}",
@@ -179,7 +179,7 @@ fn a_reference_to_a_secret_stays_as_it_is_written() {
 
 /// A token is what a peer makes it: one that repeats itself must not cost us minutes.
 #[test]
-fn a_long_value_is_taken_out_whole_and_soon() {
+fn long_secrets_are_redacted_completely_and_quickly() {
     let numbers: Vec<String> = (0..9000).map(|number: u32| number.to_string()).collect();
     let long = numbers.join("-");
     for value in ["x".repeat(128 * 1024), long] {

@@ -61,7 +61,7 @@ fn utilities_need_both_the_switch_and_the_capability() {
 }
 
 #[test]
-fn natives_that_look_alike_are_all_skipped_and_named() {
+fn tools_with_colliding_names_are_all_skipped() {
     let part = part("s", &catalogue(&["get-item", "list", "get.item", "get_item"]));
     assert_eq!(names(&part), ["mcp__s__list"]);
     let skipped: Vec<&str> = part.skipped().iter().map(|one| one.native_name.as_str()).collect();
@@ -73,14 +73,14 @@ fn natives_that_look_alike_are_all_skipped_and_named() {
 }
 
 #[test]
-fn the_filter_stands_before_collisions() {
+fn the_filter_applies_before_collision_checks() {
     let policy = ToolPolicy { exclude: vec!["get.item".into()], ..ToolPolicy::default() };
     let part = ServerTools::build("s", &policy, Trust::Full, &catalogue(&["get-item", "get.item"]));
     assert_eq!(names(&part), ["mcp__s__get_item"]);
 }
 
 #[test]
-fn a_utility_gives_way_to_a_native_tool() {
+fn native_tools_take_precedence_over_utilities() {
     let listed = ServerCatalogue { resources: true, ..catalogue(&["read-resource"]) };
     let part = part("s", &listed);
     assert_eq!(names(&part), ["mcp__s__read_resource", "mcp__s__list_resources"]);
@@ -89,7 +89,7 @@ fn a_utility_gives_way_to_a_native_tool() {
 }
 
 #[test]
-fn across_servers_the_earlier_one_keeps_the_name() {
+fn on_collision_the_earlier_server_keeps_the_name() {
     let first = part("my-api", &catalogue(&["a", "b"]));
     let second = part("my_api", &catalogue(&["b", "c"]));
     let registry = Registry::assemble(&[first, second]);
@@ -104,7 +104,7 @@ fn across_servers_the_earlier_one_keeps_the_name() {
 }
 
 #[test]
-fn a_boundary_inside_the_name_is_not_misread() {
+fn names_with_double_underscores_resolve_to_the_first_server() {
     let first = part("a", &catalogue(&["b__c"]));
     let second = part("a__b", &catalogue(&["c"]));
     let registry = Registry::assemble(&[first, second]);
@@ -114,7 +114,7 @@ fn a_boundary_inside_the_name_is_not_misread() {
 }
 
 #[test]
-fn long_names_that_look_alike_are_skipped_too() {
+fn long_colliding_names_are_skipped() {
     let long = "x".repeat(80);
     let (dash, dot) = (format!("{long}-y"), format!("{long}.y"));
     let part = part("s", &catalogue(&[&dash, &dot, &long]));
@@ -122,7 +122,7 @@ fn long_names_that_look_alike_are_skipped_too() {
 }
 
 #[test]
-fn only_untrusted_tools_that_may_write_need_approval() {
+fn only_untrusted_writing_tools_need_approval() {
     let tools = json!({"tools": [
         {"name": "read", "annotations": {"readOnlyHint": true}},
         {"name": "lie", "annotations": {"readOnlyHint": "true"}},
@@ -141,7 +141,7 @@ fn only_untrusted_tools_that_may_write_need_approval() {
 }
 
 #[test]
-fn descriptions_are_cleaned_and_never_missing() {
+fn descriptions_are_sanitized_and_never_missing() {
     let tools = json!({"tools": [
         {"name": "a", "description": "does\u{E0041} a"},
         {"name": "b", "description": " \u{E0041}"},
@@ -158,7 +158,7 @@ fn descriptions_are_cleaned_and_never_missing() {
 }
 
 #[test]
-fn repeats_on_later_pages_collapse_or_are_set_aside() {
+fn repeated_tools_on_later_pages_collapse_or_are_quarantined() {
     let mut listed = catalogue(&["a"]);
     listed.add_page(tools_page(r#"{"tools":[{"name":"a"},7]}"#, HeaderMirroring::Ignore).unwrap());
     let again = catalogue(&["a"]);
@@ -170,7 +170,7 @@ fn repeats_on_later_pages_collapse_or_are_set_aside() {
 }
 
 #[test]
-fn repairs_are_noted_and_the_original_stays() {
+fn schema_repairs_are_noted_and_the_original_kept() {
     let part = part("s", &catalogue(&["a"]));
     let entry = part.entries().next().unwrap();
     assert_eq!(*entry.schema, json!({"type": "object", "properties": {}}));
@@ -181,7 +181,7 @@ fn repairs_are_noted_and_the_original_stays() {
 }
 
 #[test]
-fn nothing_makes_an_empty_registry() {
+fn no_servers_result_in_an_empty_registry() {
     assert!(Registry::assemble(&[]).is_empty());
     assert!(Registry::default().lookup("x").is_none());
 }

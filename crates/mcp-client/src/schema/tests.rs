@@ -89,7 +89,7 @@ fn objects_and_arrays_are_completed() {
 }
 
 #[test]
-fn what_is_no_schema_and_what_leads_nowhere_goes() {
+fn invalid_schemas_and_dangling_references_are_removed() {
     properties_become([
         (json!(true), json!({})),
         (json!(false), json!({"not": {}})),
@@ -141,7 +141,7 @@ fn definitions_are_renamed_only_as_a_keyword() {
 }
 
 #[test]
-fn definitions_that_differ_under_one_name_stay_apart() {
+fn different_definitions_with_one_name_remain_separate() {
     let given = json!({
         "type": "object",
         "properties": {"a": {"$ref": "#/definitions/A"}, "b": {"$ref": "#/$defs/A"}},
@@ -152,7 +152,7 @@ fn definitions_that_differ_under_one_name_stay_apart() {
 }
 
 #[test]
-fn the_root_becomes_one_object() {
+fn the_root_schema_becomes_an_object() {
     for (given, expected) in [
         (json!({}), json!({"type": "object", "properties": {}})),
         (json!(true), json!({"type": "object", "properties": {}})),
@@ -190,7 +190,7 @@ fn the_root_becomes_one_object() {
 }
 
 #[test]
-fn circles_at_the_root_end() {
+fn recursive_root_schemas_terminate() {
     for given in [
         json!({"$ref": "#"}),
         json!({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}),
@@ -212,7 +212,7 @@ fn circles_at_the_root_end() {
 }
 
 #[test]
-fn an_ordinary_schema_is_shared() {
+fn an_ordinary_schema_is_not_copied() {
     let schema = Arc::new(json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -232,7 +232,7 @@ fn an_ordinary_schema_is_shared() {
 }
 
 #[test]
-fn notes_say_each_thing_once_and_not_without_end() {
+fn notes_are_unique_and_limited() {
     let many: Map<String, Value> =
         (0..30).map(|at| (format!("p{at}"), json!({"type": "array"}))).collect();
     let repaired = repair(&json!({"type": "object", "properties": many}));
@@ -248,7 +248,7 @@ fn notes_say_each_thing_once_and_not_without_end() {
 }
 
 #[test]
-fn more_alternatives_at_the_root_than_the_limit_are_left_out_with_a_note() {
+fn root_alternatives_beyond_the_limit_are_omitted_with_a_note() {
     let branches: Vec<Value> =
         (0..70).map(|at| json!({"properties": {format!("p{at}"): {"type": "string"}}})).collect();
     let repaired = repair(&json!({"anyOf": branches}));
@@ -261,7 +261,7 @@ fn more_alternatives_at_the_root_than_the_limit_are_left_out_with_a_note() {
 }
 
 #[test]
-fn the_largest_lists_take_little_time() {
+fn the_largest_schemas_are_repaired_quickly() {
     let constants: Vec<Value> = (0..17_000).map(|at| json!({"const": at})).collect();
     let names: Vec<String> = (0..17_000).map(|at| format!("p{at}")).collect();
     let properties: Map<String, Value> =
@@ -355,7 +355,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn a_repaired_schema_is_an_object_and_is_not_repaired_again(schema in any_schema()) {
+    fn schema_repair_is_idempotent_and_results_in_an_object(schema in any_schema()) {
         let once = repair(&schema);
         prop_assert_eq!(&once.schema["type"], "object");
         prop_assert!(once.schema["properties"].is_object());
@@ -370,7 +370,7 @@ proptest! {
     }
 
     #[test]
-    fn what_looks_sound_would_not_be_changed(schema in any_schema()) {
+    fn the_quick_check_agrees_with_the_repair(schema in any_schema()) {
         // The quick look is passed by, so that the long way judges it.
         let schema = if quick_check::needs_no_repair(&schema) { schema } else { repair(&schema).schema };
         let mut copy = schema.as_object().cloned().unwrap_or_default();

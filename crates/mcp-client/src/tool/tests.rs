@@ -16,7 +16,7 @@ fn names(page: &ListPage<Tool>) -> Vec<&str> {
 }
 
 #[test]
-fn each_defect_sets_aside_only_its_own_tool() {
+fn each_defect_quarantines_only_its_tool() {
     let deep = (0..MAX_SCHEMA_DEPTH).fold(json!({}), |inner, _| json!({"items": inner}));
     for (bad, name, reason) in [
         (json!("text"), "#2", "expected an object, found a string"),
@@ -59,7 +59,7 @@ fn each_defect_sets_aside_only_its_own_tool() {
 }
 
 #[test]
-fn a_definition_over_the_limit_is_named_and_set_aside() {
+fn oversized_definitions_are_quarantined() {
     let mut large = good("large");
     large["description"] = "x".repeat(MAX_TOOL_BYTES).into();
     let page = page(&json!({"tools": [large, good("small")]}));
@@ -69,7 +69,7 @@ fn a_definition_over_the_limit_is_named_and_set_aside() {
 }
 
 #[test]
-fn a_name_over_the_limit_is_set_aside() {
+fn oversized_names_are_quarantined() {
     let page = page(&json!({"tools": [
         good(&"n".repeat(MAX_NATIVE_NAME_BYTES)),
         good(&"n".repeat(MAX_NATIVE_NAME_BYTES + 1)),
@@ -79,7 +79,7 @@ fn a_name_over_the_limit_is_set_aside() {
 }
 
 #[test]
-fn nesting_that_no_reader_takes_spoils_only_its_own_tool() {
+fn too_deep_nesting_quarantines_only_its_tool() {
     let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let result = format!(r#"{{"tools":[{{"name":"deep","x":{nested}}},{}]}}"#, good("flat"));
     let page = tools_page(&result, HeaderMirroring::Ignore).unwrap();
@@ -118,7 +118,7 @@ fn only_real_booleans_are_hints() {
 }
 
 #[test]
-fn duplicates_collapse_and_contradictions_are_set_aside() {
+fn equal_duplicates_collapse_and_different_ones_are_quarantined() {
     let mut other = good("a");
     other["description"] = "another".into();
     let result = format!(
@@ -132,14 +132,14 @@ fn duplicates_collapse_and_contradictions_are_set_aside() {
 }
 
 #[test]
-fn what_surrounds_the_list_is_read_leniently() {
+fn fields_around_the_list_are_parsed_leniently() {
     let page = page(&json!({"tools": [], "content": 3, "nextCursor": 7}));
     assert_eq!(page.next_cursor, Some("7".to_owned()));
     assert!(page.notes[0].contains("nextCursor"));
 }
 
 #[test]
-fn annotated_parameters_are_mirrored_only_where_the_transport_does() {
+fn header_parameters_are_mirrored_only_if_the_transport_does() {
     let tool = json!({"name": "sql", "inputSchema": {"type": "object", "properties": {
         "region": {"type": "string", "x-mcp-header": "Region"}}}});
     let result = json!({"tools": [tool]}).to_string();
@@ -154,7 +154,7 @@ fn annotated_parameters_are_mirrored_only_where_the_transport_does() {
 }
 
 #[test]
-fn the_digest_follows_meaning_and_not_the_order_of_keys() {
+fn the_digest_is_independent_of_key_order() {
     let digest = |text: &str| {
         let page =
             tools_page(&format!(r#"{{"tools":[{text}]}}"#), HeaderMirroring::Ignore).unwrap();
@@ -223,7 +223,7 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn good_tools_survive_any_company(company in prop::collection::vec(any_json(), 0..6), at in 0_usize..6) {
+    fn valid_tools_survive_any_other_tools(company in prop::collection::vec(any_json(), 0..6), at in 0_usize..6) {
         let mut tools = company;
         tools.insert(at.min(tools.len()), good("the good one"));
         let page = page(&json!({"tools": tools}));
@@ -232,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn no_json_and_no_text_makes_a_decoder_panic(value in any_json(), text in ".{0,40}") {
+    fn any_input_is_decoded_without_panic(value in any_json(), text in ".{0,40}") {
         for result in [value.to_string(), text, json!({"tools": value.clone()}).to_string(),
             json!({"prompts": value.clone()}).to_string(), json!({"resources": value}).to_string()]
         {

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn names_are_prefixed_and_cleaned() {
+fn names_are_prefixed_and_sanitized() {
     for (server, tool, expected) in [
         ("my-api", "list-items.v2", "mcp__my_api__list_items_v2"),
         ("github", "list_issues", "mcp__github__list_issues"),
@@ -16,7 +16,7 @@ fn names_are_prefixed_and_cleaned() {
 }
 
 #[test]
-fn a_name_of_64_characters_is_whole_and_one_more_is_cut() {
+fn names_over_64_characters_are_shortened_with_a_hash() {
     let tool = "t".repeat(64 - "mcp__s__".len());
     assert_eq!(registered_name("s", &tool), format!("mcp__s__{tool}"));
     let longer = registered_name("s", &format!("{tool}t"));
@@ -26,7 +26,7 @@ fn a_name_of_64_characters_is_whole_and_one_more_is_cut() {
 }
 
 #[test]
-fn long_names_with_one_beginning_stay_apart() {
+fn long_names_with_a_common_prefix_remain_distinct() {
     let long = "x".repeat(100);
     assert_ne!(
         registered_name("s", &format!("{long}1")),
@@ -36,7 +36,7 @@ fn long_names_with_one_beginning_stay_apart() {
 
 proptest! {
     #[test]
-    fn every_name_is_one_a_model_api_takes(server in any::<String>(), tool in ".{0,90}") {
+    fn every_name_is_valid_for_model_apis(server in any::<String>(), tool in ".{0,90}") {
         let name = registered_name(&server, &tool);
         prop_assert!((1..=64).contains(&name.len()), "{}", name);
         prop_assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'), "{}", name);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn this_machine_and_its_neighbourhood_are_known_however_they_are_written() {
+fn loopback_and_private_hosts_are_detected_in_every_notation() {
     let loopback = [
         "localhost",
         "LOCALHOST",
@@ -67,7 +67,7 @@ fn this_machine_and_its_neighbourhood_are_known_however_they_are_written() {
 }
 
 #[test]
-fn secrets_travel_encrypted_or_within_the_machine() {
+fn only_https_and_loopback_urls_are_secure() {
     for safe in
         ["https://a.example/x", "http://127.0.0.1:1/x", "http://localhost/x", "http://[::1]/"]
     {

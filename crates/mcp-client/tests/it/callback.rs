@@ -116,7 +116,7 @@ fn strangers(port: u16) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn strangers_are_told_nothing_and_change_nothing() {
+async fn foreign_requests_are_rejected_without_effect() {
     let listener = listener().await;
     let port = listener.port();
     let login = waiting(&listener);
@@ -137,7 +137,7 @@ async fn strangers_are_told_nothing_and_change_nothing() {
 }
 
 #[tokio::test]
-async fn every_name_of_loopback_is_ours() {
+async fn every_loopback_host_name_is_accepted() {
     for host in ["127.0.0.1", "localhost", "LocalHost", "[::1]"] {
         let listener = listener().await;
         let port = listener.port();
@@ -150,7 +150,7 @@ async fn every_name_of_loopback_is_ours() {
 }
 
 #[tokio::test]
-async fn a_refusal_and_another_issuer_end_the_login() {
+async fn errors_and_other_issuers_end_the_login() {
     for (query, fault) in [
         (
             "error=access_denied&error_description=no",
@@ -179,7 +179,7 @@ async fn a_refusal_and_another_issuer_end_the_login() {
 }
 
 #[tokio::test]
-async fn silent_connections_do_not_keep_the_right_one_out() {
+async fn silent_connections_do_not_block_the_redirect() {
     let listener = listener().await;
     let port = listener.port();
     let login = waiting(&listener);
@@ -202,7 +202,7 @@ async fn silent_connections_do_not_keep_the_right_one_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_says_nothing_is_closed_in_time() {
+async fn silent_connections_time_out() {
     let listener = listener().await;
     let login = waiting(&listener);
     let began = tokio::time::Instant::now();
@@ -215,7 +215,7 @@ async fn a_connection_that_says_nothing_is_closed_in_time() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_loaded_again_says_that_it_was_used() {
+async fn a_reloaded_redirect_reports_that_it_was_used() {
     let listener = listener().await;
     let port = listener.port();
     let browser = say(port, right(port, "one")).await;
@@ -231,7 +231,7 @@ async fn a_page_that_is_loaded_again_says_that_it_was_used() {
 }
 
 #[tokio::test]
-async fn a_login_that_is_given_up_tells_the_browser() {
+async fn an_abandoned_login_is_shown_in_the_browser() {
     let listener = listener().await;
     let browser = say(listener.port(), right(listener.port(), "c")).await;
     drop(listener.redirect(&expected()).await);
@@ -241,7 +241,7 @@ async fn a_login_that_is_given_up_tells_the_browser() {
 }
 
 #[tokio::test]
-async fn the_page_is_shown_although_the_port_was_revoked() {
+async fn the_page_is_served_after_the_port_was_revoked() {
     let listener = listener().await;
     let port = listener.port();
     let browser = say(port, right(port, "c")).await;
@@ -255,7 +255,7 @@ async fn the_page_is_shown_although_the_port_was_revoked() {
 }
 
 #[tokio::test]
-async fn who_comes_before_anybody_waits_is_heard() {
+async fn an_early_redirect_is_accepted() {
     let listener = listener().await;
     let port = listener.port();
     let _browser = say(port, right(port, "early")).await;
@@ -263,7 +263,7 @@ async fn who_comes_before_anybody_waits_is_heard() {
 }
 
 #[tokio::test]
-async fn a_login_may_be_waited_for_again_and_go_on_elsewhere() {
+async fn a_login_can_be_awaited_again_and_continue_at_another_url() {
     let listener = listener().await;
     let port = listener.port();
     let given_up = waiting(&listener);
@@ -314,7 +314,7 @@ async fn a_proxied_redirect_has_its_own_path_and_host() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_browser_that_has_gone_or_does_not_read_keeps_nobody() {
+async fn a_closed_or_stalled_browser_does_not_block() {
     for is_gone in [true, false] {
         let listener = listener().await;
         let browser = say(listener.port(), right(listener.port(), "c")).await;
@@ -329,7 +329,7 @@ async fn a_browser_that_has_gone_or_does_not_read_keeps_nobody() {
 }
 
 #[tokio::test]
-async fn a_browser_that_is_told_of_the_other_loopback_address_is_heard_there() {
+async fn both_loopback_addresses_are_listened_on() {
     for place in ["::1", "127.0.0.1"] {
         let listener = Arc::new(CallbackListener::bind_for("[::1]", 0).await.unwrap());
         let port = listener.port();
@@ -349,7 +349,7 @@ async fn a_browser_that_is_told_of_the_other_loopback_address_is_heard_there() {
 }
 
 #[tokio::test]
-async fn a_secret_is_in_no_debug_text() {
+async fn debug_output_contains_no_secret() {
     let listener = listener().await;
     let _browser = say(listener.port(), right(listener.port(), "very-secret")).await;
     let arrived = listener.redirect(&expected()).await;
@@ -358,7 +358,7 @@ async fn a_secret_is_in_no_debug_text() {
 }
 
 #[tokio::test]
-async fn a_port_is_free_as_soon_as_its_listener_is_gone() {
+async fn a_port_is_free_once_its_listener_is_dropped() {
     let listener = listener().await;
     let port = listener.port();
     let nobody =

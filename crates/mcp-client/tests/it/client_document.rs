@@ -79,7 +79,7 @@ fn answer(origin: &str, path: &str) -> Response {
 }
 
 #[tokio::test]
-async fn each_broken_rule_is_found_over_tls() {
+async fn each_violated_rule_is_found_over_tls() {
     let web = Web::start().await;
     let kind = RuleViolation::ContentType { found: Some("text/html".to_owned()) };
     let few = RuleViolation::MissingRedirects { missing: redirect_uris()[1..].to_vec() };
@@ -108,7 +108,7 @@ async fn each_broken_rule_is_found_over_tls() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_fetched_is_an_error() {
+async fn unfetchable_documents_are_errors() {
     let web = Web::start().await;
     let error = web.fetch("/longer").await.unwrap_err();
     assert!(matches!(error, Error::TooLarge { limit: MAX_DOCUMENT_BYTES }), "{error}");
@@ -118,7 +118,7 @@ async fn what_cannot_be_fetched_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_that_stays_silent_is_not_waited_for_long() {
+async fn a_silent_document_server_times_out() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/client.json", silent.local_addr().unwrap());
     let error = fetch(&HttpEndpoint::new(&*url), &host().0, &url).await.unwrap_err();

@@ -26,14 +26,14 @@ const AT_ONCE: usize = 6;
 const SECRET: &str = "open-sesame-4711";
 
 /// What became of one behaviour, without anything that differs from run to run.
-struct Story {
+struct Observation {
     name: String,
     text: String,
     trouble: Vec<String>,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn over_stdio_no_behaviour_hangs_or_hides() {
+async fn no_hostile_stdio_behaviour_hangs_or_is_hidden() {
     // Another test checks which environment variables a server gets.
     let all = Behaviour::ALL
         .iter()
@@ -48,7 +48,7 @@ async fn over_stdio_no_behaviour_hangs_or_hides() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn over_http_no_behaviour_hangs_or_hides() {
+async fn no_hostile_http_behaviour_hangs_or_is_hidden() {
     let all = Behaviour::ALL.iter().filter(|one| one.realm() != TransportScope::Stdio);
     let stories = tell(all.map(|one| {
         if matches!(one, Behaviour::DieAtOnce | Behaviour::DieWithSecret) {
@@ -96,7 +96,7 @@ async fn tell(cases: impl Iterator<Item = (Behaviour, ServerEntry, Option<HttpPe
     stories.into_iter().map(|story| story.text).collect::<Vec<_>>().join("\n")
 }
 
-async fn run(behaviour: Behaviour, mut entry: ServerEntry) -> Story {
+async fn run(behaviour: Behaviour, mut entry: ServerEntry) -> Observation {
     // Only what waits for ever ends by a limit; a busy machine may be slow in everything else.
     let silent = [
         Behaviour::CallSilent,
@@ -125,7 +125,7 @@ async fn run(behaviour: Behaviour, mut entry: ServerEntry) -> Story {
     let secret = ("HOSTILE_SECRET".to_owned(), SECRET.to_owned());
     host.redactor = Arc::new(Redactor::new([secret]));
     let mut story =
-        Story { name: behaviour.name().to_owned(), text: String::new(), trouble: Vec::new() };
+        Observation { name: behaviour.name().to_owned(), text: String::new(), trouble: Vec::new() };
     story.say(&format!("{}: {}", behaviour.name(), behaviour.about()));
     let client = Client::start([entry], host);
     let began = Instant::now();
@@ -157,7 +157,7 @@ async fn run(behaviour: Behaviour, mut entry: ServerEntry) -> Story {
             }
             Err(error) => format!("error {}", words(&error.to_string())),
         };
-        if is_luck(behaviour, tool) {
+        if depends_on_timing(behaviour, tool) {
             let honest = said == format!("ok \"{tool}: hi\"")
                 || said.contains("may or may not have run")
                 || said.contains("cannot reach");
@@ -174,7 +174,7 @@ async fn run(behaviour: Behaviour, mut entry: ServerEntry) -> Story {
 
 /// Whether the process or the connection is on its way out: if the call still gets through is a
 /// matter of luck, and both outcomes are the truth.
-fn is_luck(behaviour: Behaviour, tool: &str) -> bool {
+fn depends_on_timing(behaviour: Behaviour, tool: &str) -> bool {
     match behaviour {
         Behaviour::CloseAfter => true,
         Behaviour::DieMidCall
@@ -195,7 +195,7 @@ async fn appears(client: &Client) {
     tokio::time::timeout(LONG, later).await.unwrap();
 }
 
-impl Story {
+impl Observation {
     fn say(&mut self, line: &str) {
         if line.contains(SECRET) {
             self.trouble.push(format!("{}: a secret in {line}", self.name));

@@ -54,7 +54,7 @@ fn starts(file: &Path) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_quiet_server_is_asked_again_and_again_and_a_refusal_is_life() {
+async fn an_idle_server_is_pinged_and_any_response_counts() {
     for behaviour in [Behaviour::Correct, Behaviour::PingUnknown] {
         let server = std::sync::Arc::new(HostileHttp::start(behaviour).unwrap());
         let client = ready(often(http("h", &server.url))).await;
@@ -68,7 +68,7 @@ async fn a_quiet_server_is_asked_again_and_again_and_a_refusal_is_life() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_missed_ping_is_confirmed_by_listing_and_kills_nothing() {
+async fn a_missed_ping_is_confirmed_by_a_listing_request() {
     let server = std::sync::Arc::new(HostileHttp::start(Behaviour::PingSilent).unwrap());
     let client = ready(often(http("h", &server.url))).await;
     let watched = std::sync::Arc::clone(&server);
@@ -89,7 +89,7 @@ async fn a_missed_ping_is_confirmed_by_listing_and_kills_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_that_answers_nothing_but_lives_is_not_killed() {
+async fn a_silent_but_running_process_is_not_killed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("starts");
     // Three lines get through: both of the handshake, and the first listing.
@@ -111,7 +111,7 @@ async fn a_process_that_answers_nothing_but_lives_is_not_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_ping_disturbs_a_running_call() {
+async fn no_ping_is_sent_during_a_running_call() {
     let server = HostileHttp::start(Behaviour::PingDisturbs).unwrap();
     let local = stdio("h", &hostile_stdio(Behaviour::PingDisturbs));
     for entry in [http("h", &server.url), local] {
@@ -123,9 +123,9 @@ async fn no_ping_disturbs_a_running_call() {
 }
 
 /// A port that leads to a server for as long as this lives.
-struct Door(JoinHandle<()>);
+struct PortForwarder(JoinHandle<()>);
 
-impl Door {
+impl PortForwarder {
     async fn open(port: u16, place: String) -> (Self, u16) {
         let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -149,9 +149,9 @@ impl Door {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_remote_server_that_vanishes_loses_its_tools_and_comes_back_when_asked() {
+async fn an_unreachable_server_loses_its_tools_and_reconnects_on_call() {
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
-    let (door, port) = Door::open(0, place_of(&server.url)).await;
+    let (door, port) = PortForwarder::open(0, place_of(&server.url)).await;
     let client = ready(often(http("h", &format!("http://127.0.0.1:{port}/mcp")))).await;
     let all = names(&client);
     assert_eq!(all.len(), 6);
@@ -166,7 +166,7 @@ async fn a_remote_server_that_vanishes_loses_its_tools_and_comes_back_when_asked
 
     // Another server has the address now and does not know the old session.
     let successor = HostileHttp::start(Behaviour::Correct).unwrap();
-    let (_door, _) = Door::open(port, place_of(&successor.url)).await;
+    let (_door, _) = PortForwarder::open(port, place_of(&successor.url)).await;
     client.reconnect("h").unwrap();
     let watched = client.clone();
     until("it is back", move || watched.status()[0].state == ServerState::Ready).await;
@@ -176,7 +176,7 @@ async fn a_remote_server_that_vanishes_loses_its_tools_and_comes_back_when_asked
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_dies_after_each_start_is_parked_after_its_tries() {
+async fn a_server_that_exits_after_each_start_is_parked() {
     // The first never gets ready; the second is ready each time, and then its input ends.
     for (line, tries) in [
         ("exec \"$0\" stdio die-at-once", MAX_FIRST_ATTEMPTS),
@@ -201,7 +201,7 @@ async fn a_server_that_dies_after_each_start_is_parked_after_its_tries() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_answers_before_it_dies_is_brought_back_every_time() {
+async fn a_server_that_answers_before_exiting_is_always_restarted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("starts");
     let client = ready(counted("exec \"$0\" stdio die-after-call", &file)).await;

@@ -3,15 +3,15 @@
 
 mod callback;
 mod client_document;
-mod fleet;
 mod hostile;
 mod keepalive;
-mod lost;
+mod lost_calls;
+mod many_servers;
 mod network;
 mod oauth;
-mod peers;
 mod policy;
 mod processes;
+mod sdk_servers;
 mod server_tasks;
 mod stateless;
 mod support;

@@ -54,7 +54,7 @@ async fn a_web_page_fails_the_preflight_unless_it_is_skipped() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn configured_headers_arrive_and_reserved_ones_break_nothing() {
+async fn configured_headers_are_sent_and_reserved_ones_ignored() {
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
     let reserved = [
         ("Accept", "text/html"),
@@ -94,7 +94,7 @@ async fn configured_headers_arrive_and_reserved_ones_break_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_header_that_cannot_be_sent_is_named_without_its_value() {
+async fn an_invalid_header_is_named_without_its_value() {
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
     for (name, value) in [("X Key", "s3cret-one"), ("X-Key", "s3cret\ntwo")] {
         let (host, notebook) = host();
@@ -110,7 +110,7 @@ async fn a_header_that_cannot_be_sent_is_named_without_its_value() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_login_in_the_address_becomes_a_header_and_is_never_shown() {
+async fn url_credentials_become_a_header_and_are_never_shown() {
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
     let place = place_of(&server.url);
     let scope = Scope {
@@ -161,7 +161,7 @@ async fn a_login_in_the_address_becomes_a_header_and_is_never_shown() {
 const KEYS: &[(&str, &str)] = &[("Authorization", "Bearer b-2"), ("X-Api-Key", "k-2")];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_redirect_keeps_our_headers_only_within_the_origin() {
+async fn headers_are_redirected_only_within_the_origin() {
     for (behaviour, arrives) in [(Behaviour::RedirectSame, true), (Behaviour::RedirectOther, false)]
     {
         let server = HostileHttp::start(behaviour).unwrap();
@@ -205,7 +205,7 @@ async fn redirecting(to: String) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn from_https_only_https_is_followed_and_without_our_headers() {
+async fn redirects_from_https_must_be_https_and_drop_headers() {
     let (authority, files) = (Authority::new(), Files::new());
     let bundle = files.put("ca.pem", &authority.pem());
     let identity = authority.issue(&["localhost"]);
@@ -233,7 +233,7 @@ async fn from_https_only_https_is_followed_and_without_our_headers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_loop_of_redirects_ends_and_is_not_tried_again() {
+async fn a_redirect_loop_ends_without_retry() {
     let server = HostileHttp::start(Behaviour::RedirectLoop).unwrap();
     let (host, _) = host();
     let client = Client::start([http("h", &server.url)], host);
@@ -353,7 +353,7 @@ async fn works_behind(entry: ServerEntry, host: Host) {
 const BASIC: &str = "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn plain_requests_go_through_the_proxy_with_its_login() {
+async fn http_requests_use_the_proxy_with_credentials() {
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
     let relay = Relay::start(place_of(&server.url)).await;
     for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
@@ -372,7 +372,7 @@ async fn plain_requests_go_through_the_proxy_with_its_login() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn https_goes_through_a_tunnel_whose_login_the_server_never_sees() {
+async fn https_uses_a_tunnel_and_hides_proxy_credentials() {
     let (authority, files) = (Authority::new(), Files::new());
     let bundle = Verify::Bundle(files.put("ca.pem", &authority.pem()));
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
@@ -396,7 +396,7 @@ async fn https_goes_through_a_tunnel_whose_login_the_server_never_sees() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn socks_proxies_get_the_name_the_port_and_the_login() {
+async fn socks_proxies_get_host_port_and_credentials() {
     let (authority, files) = (Authority::new(), Files::new());
     let bundle = Verify::Bundle(files.put("ca.pem", &authority.pem()));
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
@@ -423,7 +423,7 @@ async fn socks_proxies_get_the_name_the_port_and_the_login() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn loopback_and_spared_hosts_do_not_go_through_the_proxy() {
+async fn loopback_and_no_proxy_hosts_bypass_the_proxy() {
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
     let relay = Relay::start(place_of(&server.url)).await;
     let proxy = format!("http://127.0.0.1:{}", relay.port);
@@ -449,7 +449,7 @@ async fn loopback_and_spared_hosts_do_not_go_through_the_proxy() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_never_comes_is_given_up_in_time() {
+async fn connect_timeout_is_enforced() {
     // The system takes connections for it, and nobody ever answers.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let place = listener.local_addr().unwrap();

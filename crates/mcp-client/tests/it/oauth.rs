@@ -2,21 +2,21 @@
 //! share: a [`Place`] where tokens are kept, and a [`Person`] with a browser.
 
 mod browser;
+mod client_credentials;
 mod concurrent;
 mod device;
 mod faults;
 mod identity;
-mod kept;
 mod logins;
-mod losses;
-mod machine;
+mod lost_sign_ins;
 mod options;
 mod races;
+mod redirect_ports;
 mod redirects;
 mod signed_in;
-mod table;
+mod token_files;
+mod transport_security;
 mod transports;
-mod wire;
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
@@ -33,7 +33,7 @@ use mcp_client::{Client, Error as ClientError};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::support::{Notebook, host, http};
+use crate::support::{RecordedEvents, host, http};
 
 /// How long a server may take to be ready.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -45,7 +45,7 @@ pub(crate) const DOCUMENT: &str = "https://agent.test/client.json";
 pub(crate) struct Place {
     folder: TempDir,
     pub(crate) document: Option<String>,
-    notebook: Arc<Notebook>,
+    notebook: Arc<RecordedEvents>,
 }
 
 impl Place {
@@ -149,7 +149,7 @@ type Way = Arc<dyn Fn(&SignInPage) -> SignInResult + Send + Sync>;
 type Words = Arc<dyn Fn(&SignInPage, usize) -> String + Send + Sync>;
 
 #[derive(Clone)]
-enum Mind {
+enum UserBehavior {
     Goes(Way),
     Pastes(Words),
     Leaves,
@@ -158,7 +158,7 @@ enum Mind {
 
 /// Somebody who is brought to pages, and remembers which and how it ended.
 pub(crate) struct Person {
-    mind: Mind,
+    mind: UserBehavior,
     visits: Mutex<Vec<SignInPage>>,
     landed: watch::Sender<Vec<SignInResult>>,
     document: Option<String>,
@@ -171,38 +171,38 @@ impl Person {
     }
 
     /// Signs in and consents.
-    pub(crate) fn who_visits() -> Self {
+    pub(crate) fn signing_in() -> Self {
         Self::who(|page| visit(&page.address))
     }
 
     /// Cancels at the first page of the server.
-    pub(crate) fn who_refuses() -> Self {
+    pub(crate) fn refusing() -> Self {
         Self::who(|page| visit_and_refuse(&page.address))
     }
 
     /// Does this, and the browser comes back by itself.
     pub(crate) fn who(goes: impl Fn(&SignInPage) -> SignInResult + Send + Sync + 'static) -> Self {
-        Self::of(Mind::Goes(Arc::new(goes)))
+        Self::of(UserBehavior::Goes(Arc::new(goes)))
     }
 
     /// Pastes these words, by the visit and how many there were before.
-    pub(crate) fn who_pastes(
+    pub(crate) fn pasting(
         words: impl Fn(&SignInPage, usize) -> String + Send + Sync + 'static,
     ) -> Self {
-        Self::of(Mind::Pastes(Arc::new(words)))
+        Self::of(UserBehavior::Pastes(Arc::new(words)))
     }
 
     /// Never comes back.
-    pub(crate) fn who_leaves() -> Self {
-        Self::of(Mind::Leaves)
+    pub(crate) fn leaving() -> Self {
+        Self::of(UserBehavior::Leaves)
     }
 
     /// Gives up.
-    pub(crate) fn who_cancels() -> Self {
-        Self::of(Mind::Cancels)
+    pub(crate) fn cancelling() -> Self {
+        Self::of(UserBehavior::Cancels)
     }
 
-    fn of(mind: Mind) -> Self {
+    fn of(mind: UserBehavior) -> Self {
         let (visits, landed) = (Mutex::default(), watch::Sender::default());
         Self { mind, visits, landed, document: None }
     }
@@ -237,7 +237,7 @@ impl Browser for Person {
         let before = self.visits().len();
         self.visits.lock().unwrap().push(visit.clone());
         match self.mind.clone() {
-            Mind::Goes(goes) => {
+            UserBehavior::Goes(goes) => {
                 let landed = self.landed.clone();
                 tokio::task::spawn_blocking(move || {
                     let end = goes(&visit);
@@ -245,12 +245,12 @@ impl Browser for Person {
                 });
                 Box::pin(std::future::pending())
             }
-            Mind::Pastes(words) => Box::pin(async move {
+            UserBehavior::Pastes(words) => Box::pin(async move {
                 let pasted = tokio::task::spawn_blocking(move || words(&visit, before)).await;
                 SignInReply::Pasted(pasted.unwrap())
             }),
-            Mind::Leaves => Box::pin(std::future::pending()),
-            Mind::Cancels => Box::pin(std::future::ready(SignInReply::Cancelled)),
+            UserBehavior::Leaves => Box::pin(std::future::pending()),
+            UserBehavior::Cancels => Box::pin(std::future::ready(SignInReply::Cancelled)),
         }
     }
 

@@ -118,7 +118,7 @@ impl Approver for Person {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_an_untrusted_server_only_reading_needs_no_yes() {
+async fn on_an_untrusted_server_only_reads_need_no_approval() {
     let (url, called) = quoting().await;
     let mut entry = http("q", &url);
     entry.trust = Trust::Untrusted;
@@ -164,7 +164,7 @@ async fn on_an_untrusted_server_only_reading_needs_no_yes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_a_trusted_server_nobody_is_asked() {
+async fn on_a_trusted_server_no_call_needs_approval() {
     let (url, called) = quoting().await;
     let (refusing, _) = host();
     let client = Client::start([http("q", &url)], refusing);
@@ -214,7 +214,7 @@ fn files_in(folder: &Path) -> String {
 }
 
 /// Runs servers, calls everything they have, and looks at all that comes of it. Gives it back.
-async fn scoured(servers: Vec<Configured>) -> String {
+async fn all_output(servers: Vec<Configured>) -> String {
     clean("the configuration", &format!("{servers:?}"));
     let known = servers.iter().flat_map(|server| &server.secrets);
     let known = known.map(|secret| (secret.label.clone(), secret.value().to_owned()));
@@ -262,13 +262,13 @@ async fn scoured(servers: Vec<Configured>) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_remote_server_quotes_of_our_secrets_is_never_shown() {
+async fn secrets_quoted_by_a_remote_server_are_redacted() {
     let (url, called) = quoting().await;
     let text = format!(
         "mcp_servers:\n  q:\n    url: '{url}?token=${{QRY}}&api_key=lit-Ex9kk-7785'\n    lazy: true\n    \
          headers:\n      Authorization: 'Bearer ${{HDR}}'\n      X-Api-Key: lit-Ex9kk-7785\n"
     );
-    let all = scoured(configured(&text)).await;
+    let all = all_output(configured(&text)).await;
     assert_eq!(called.lock().unwrap().len(), 7, "every tool was called");
     for label in ["Authorization", "QRY", "api_key"] {
         assert!(all.contains(&format!("[redacted:{label}]")), "{label} was never quoted: {all}");
@@ -276,7 +276,7 @@ async fn what_a_remote_server_quotes_of_our_secrets_is_never_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_local_server_quotes_of_our_secrets_is_never_shown() {
+async fn secrets_quoted_by_a_local_server_are_redacted() {
     let hostile = example("hostile");
     let mut text = "mcp_servers:\n".to_owned();
     // Arguments are quoted by the shell: as noise, and on standard error.
@@ -290,7 +290,7 @@ async fn what_a_local_server_quotes_of_our_secrets_is_never_shown() {
             hostile.display()
         );
     }
-    let all = scoured(configured(&text)).await;
+    let all = all_output(configured(&text)).await;
     for label in ["ENV", "ARG"] {
         assert!(all.contains(&format!("[redacted:{label}]")), "{label} was never quoted: {all}");
     }
@@ -298,7 +298,7 @@ async fn what_a_local_server_quotes_of_our_secrets_is_never_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_what_the_filters_let_through_is_registered() {
+async fn only_tools_that_pass_the_filters_are_registered() {
     const ALL: &[&str] =
         &["good", "other", "list_resources", "read_resource", "list_prompts", "get_prompt"];
     for (policy, wanted) in [
@@ -335,7 +335,7 @@ async fn only_what_the_filters_let_through_is_registered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn utilities_need_the_capability_and_disabled_servers_hear_nothing() {
+async fn utilities_need_the_capability_and_disabled_servers_are_idle() {
     let server = HostileHttp::start(Behaviour::NoServerInfo).unwrap();
     let off = HostileHttp::start(Behaviour::Correct).unwrap();
     let text = format!(

@@ -43,7 +43,7 @@ fn hostile(behaviour: Behaviour, file: &Path) -> ServerEntry {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stubborn_server_and_its_grandchildren_end_with_the_client() {
+async fn a_stubborn_server_and_its_descendants_end_with_the_client() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     let client = ready(hostile(Behaviour::Stubborn, &file)).await;
@@ -55,7 +55,7 @@ async fn a_stubborn_server_and_its_grandchildren_end_with_the_client() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_that_leaves_takes_its_children_along() {
+async fn children_end_with_an_exited_group_leader() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     let client = ready(hostile(Behaviour::LeaderLeaves, &file)).await;
@@ -65,7 +65,7 @@ async fn a_leader_that_leaves_takes_its_children_along() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn dropping_the_client_is_enough() {
+async fn dropping_the_client_ends_the_servers() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     let client = ready(hostile(Behaviour::Stubborn, &file)).await;
@@ -79,7 +79,7 @@ async fn dropping_the_client_is_enough() {
 }
 
 #[test]
-fn a_dropped_runtime_still_kills() {
+fn dropping_the_runtime_ends_the_servers() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -91,7 +91,7 @@ fn a_dropped_runtime_still_kills() {
 }
 
 #[test]
-fn after_a_kill_of_ours_the_guardian_ends_everything() {
+fn the_guardian_ends_all_processes_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     let mut owner = std::process::Command::new(example("owner"))
@@ -110,7 +110,7 @@ fn after_a_kill_of_ours_the_guardian_ends_everything() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_dies_is_brought_back_and_only_one_runs() {
+async fn a_crashed_server_is_restarted_once() {
     let (host, _) = host();
     let mut entry = stdio("h", &hostile_stdio(Behaviour::DieMidCall));
     entry.timeout = Duration::from_secs(5);
@@ -129,7 +129,7 @@ async fn a_server_that_dies_is_brought_back_and_only_one_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_idle_server_is_recycled_behind_the_next_call() {
+async fn an_idle_server_is_recycled_at_the_next_call() {
     let mut entry = stdio("h", &hostile_stdio(Behaviour::Correct));
     if let Endpoint::Stdio(endpoint) = &mut entry.endpoint {
         endpoint.idle_timeout = Some(Duration::from_millis(300));
@@ -145,7 +145,7 @@ async fn an_idle_server_is_recycled_behind_the_next_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_old_server_is_recycled_too() {
+async fn a_server_is_recycled_at_its_maximum_lifetime() {
     let mut entry = stdio("h", &hostile_stdio(Behaviour::Correct));
     if let Endpoint::Stdio(endpoint) = &mut entry.endpoint {
         endpoint.max_lifetime = Some(Duration::from_millis(400));

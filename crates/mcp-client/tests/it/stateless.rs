@@ -48,14 +48,14 @@ async fn all_tools(entry: ServerEntry, era: Era) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_rust_sdk_over_stdio_in_both_eras() {
+async fn rust_sdk_server_works_over_stdio_with_both_protocols() {
     for (protocol, era) in [(Protocol::Auto, Era::Legacy), (Protocol::Stateless, Era::Stateless)] {
         all_tools(with(stdio("r", &rmcp_stdio()), protocol), era).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_rust_sdk_over_http_in_both_eras() {
+async fn rust_sdk_server_works_over_http_with_both_protocols() {
     for (flags, protocol, era) in [
         (&[][..], Protocol::Auto, Era::Legacy),
         (&[], Protocol::Stateless, Era::Stateless),
@@ -67,7 +67,7 @@ async fn the_rust_sdk_over_http_in_both_eras() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_without_nodelay_costs_no_forty_milliseconds() {
+async fn a_server_without_nodelay_does_not_delay_calls_by_40_ms() {
     const CALLS: u32 = 50;
     let served = rmcp_http(&[]);
     let client = ready(with(http("r", &served.url), Protocol::Legacy)).await;
@@ -83,7 +83,7 @@ async fn a_server_without_nodelay_costs_no_forty_milliseconds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parallel_calls_run_at_once_only_where_the_server_allows_it() {
+async fn calls_run_in_parallel_only_if_the_server_allows_it() {
     for (parallel, least, most) in [(true, 0, 1100), (false, 1200, 60_000)] {
         let mut entry = stdio("r", &rmcp_stdio());
         entry.parallel_calls = parallel;

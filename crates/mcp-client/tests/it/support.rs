@@ -58,23 +58,23 @@ impl RequestHandler for Ada {
 
 /// Remembers every event.
 #[derive(Debug, Default)]
-pub(crate) struct Notebook(Mutex<Vec<ClientEvent>>);
+pub(crate) struct RecordedEvents(Mutex<Vec<ClientEvent>>);
 
-impl Notebook {
+impl RecordedEvents {
     pub(crate) fn events(&self) -> Vec<ClientEvent> {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl Observer for Notebook {
+impl Observer for RecordedEvents {
     fn event(&self, event: ClientEvent) {
         self.0.lock().unwrap().push(event);
     }
 }
 
-pub(crate) fn host() -> (Host, Arc<Notebook>) {
+pub(crate) fn host() -> (Host, Arc<RecordedEvents>) {
     let environment: BTreeMap<String, String> = std::env::vars().collect();
-    let notebook = Arc::new(Notebook::default());
+    let notebook = Arc::new(RecordedEvents::default());
     let observer = Arc::clone(&notebook);
     (Host { observer, ..Host::bare(environment) }, notebook)
 }

@@ -210,7 +210,7 @@ fn posts(server: &HostileHttp) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_certificate_is_believed_only_by_its_own_authority() {
+async fn a_certificate_is_trusted_only_with_its_authority() {
     let (authority, stranger, files) = (Authority::new(), Authority::new(), Files::new());
     let ours = Verify::Bundle(files.put("ours.pem", &authority.pem()));
     let theirs = Verify::Bundle(files.put("theirs.pem", &stranger.pem()));
@@ -233,7 +233,7 @@ async fn a_certificate_is_believed_only_by_its_own_authority() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_name_and_a_past_date_are_refused() {
+async fn certificates_with_wrong_name_or_date_are_rejected() {
     let (authority, files) = (Authority::new(), Files::new());
     let verify = Verify::Bundle(files.put("ca.pem", &authority.pem()));
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
@@ -250,7 +250,7 @@ async fn a_wrong_name_and_a_past_date_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_self_signed_certificate_in_the_bundle_is_believed_for_its_own_name() {
+async fn a_bundled_self_signed_certificate_is_trusted_for_its_name() {
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
     let files = Files::new();
     // What `openssl req -x509` makes: an authority and a server's own in one.
@@ -278,7 +278,7 @@ async fn a_self_signed_certificate_in_the_bundle_is_believed_for_its_own_name() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_verification_it_works_and_warns_on_every_start() {
+async fn disabled_verification_works_and_warns_at_every_start() {
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
     let port = terminate(&Authority::new().issue(&["elsewhere.test"]), None, &server.url).await;
     let (host, notebook) = host();
@@ -300,7 +300,7 @@ async fn without_verification_it_works_and_warns_on_every_start() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_wants_a_certificate_gets_it_in_every_form() {
+async fn client_certificates_are_sent_in_every_format() {
     let (authority, files) = (Authority::new(), Files::new());
     let bundle = files.put("ca.pem", &authority.pem());
     let me = authority.issue(&["me"]);
@@ -356,7 +356,7 @@ async fn a_server_that_wants_a_certificate_gets_it_in_every_form() {
 
 /// The forms as they stand in a configuration.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_form_of_the_configuration_works() {
+async fn client_certificates_work_in_every_configuration_form() {
     let (authority, files) = (Authority::new(), Files::new());
     let me = authority.issue(&["me"]);
     for (name, text) in [
@@ -416,7 +416,7 @@ fn openssl(arguments: &[&str], key: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_in_the_traditional_encrypted_form_is_decrypted() {
+async fn a_key_in_the_traditional_encrypted_format_is_decrypted() {
     let (authority, files) = (Authority::new(), Files::new());
     let bundle = files.put("ca.pem", &authority.pem());
     let server = HostileHttp::start(Behaviour::Correct).unwrap();
@@ -453,7 +453,7 @@ async fn a_key_in_the_traditional_encrypted_form_is_decrypted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_file_is_named_before_anything_is_connected() {
+async fn an_invalid_tls_file_is_named_before_connecting() {
     let (authority, files) = (Authority::new(), Files::new());
     let (me, other) = (authority.issue(&["me"]), authority.issue(&["other"]));
     let (cert, key) = (files.put("me.pem", &me.cert), files.put("me.key", &me.key));

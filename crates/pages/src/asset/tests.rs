@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn files_are_kept_for_ever_under_their_digest() {
+fn assets_are_cached_forever_by_digest() {
     let set = AssetSet::new(&[]);
     let version = set.path().rsplit('/').next().unwrap().to_owned();
     let response = set.answer(&version, "pages.css", &HeaderMap::new()).unwrap();

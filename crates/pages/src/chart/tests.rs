@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn bars_are_stacked_below_a_round_number() {
+fn bars_are_stacked_and_scaled_to_a_round_number() {
     let labels = ["<mon>".to_owned(), "tue".to_owned()];
     let series = [
         Series { name: "a&b".to_owned(), values: vec![30, 0] },
@@ -19,7 +19,7 @@ fn bars_are_stacked_below_a_round_number() {
 }
 
 #[test]
-fn any_numbers_can_be_drawn() {
+fn charts_of_any_numbers_are_valid() {
     for value in [i64::MIN, -1, 0, 1, i64::MAX] {
         let labels = ["day".to_owned()];
         let series = [Series { name: "all".to_owned(), values: vec![value] }];

@@ -11,7 +11,7 @@ fn fields_are_trimmed_and_may_repeat() {
 }
 
 #[test]
-fn only_the_own_origin_is_the_same_site() {
+fn only_the_own_origin_is_same_site() {
     let request = |origin: &str, site: &str| {
         let mut headers = HeaderMap::new();
         for (name, value) in
@@ -39,7 +39,7 @@ fn only_the_own_origin_is_the_same_site() {
 }
 
 #[test]
-fn only_names_of_this_machine_with_our_port_are_ours() {
+fn host_must_be_this_machine_with_our_port() {
     let is_ours = |host: &str, port| {
         let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_str(host).unwrap())]);
         is_for_this_machine(&headers, &Uri::from_static("/"), port)

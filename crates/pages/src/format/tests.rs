@@ -12,7 +12,7 @@ fn credits_have_the_fewest_exact_digits() {
 }
 
 #[test]
-fn times_are_relative_with_the_exact_one_on_hover() {
+fn times_are_relative_with_exact_tooltips() {
     let now = 1_795_000_000 * SECOND;
     assert!(moment(now, now).to_string().contains("just now"));
     assert_eq!(ago(now - 5 * MINUTE, now), "5 min ago");

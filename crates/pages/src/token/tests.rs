@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn form_tokens_belong_to_one_cookie() {
+fn csrf_tokens_are_bound_to_their_cookie() {
     let (token, other) = (Token::draw().unwrap(), Token::draw().unwrap());
     assert!(token.is_csrf(&token.csrf()));
     for wrong in ["", "0", "zz", "é1", &other.csrf(), &token.csrf()[2..]] {

@@ -47,7 +47,7 @@ fn name() -> Json {
 }
 
 #[test]
-fn a_switch_is_a_boolean_or_a_word_for_one() {
+fn a_switch_is_a_boolean_or_a_boolean_word() {
     let flag = json!({"type": "boolean", "default": true});
     for (yaml, expected) in
         [("off", json!(false)), ("\"0\"", json!(false)), ("YES", json!(true)), ("~", json!(null))]
@@ -64,7 +64,7 @@ fn a_switch_is_a_boolean_or_a_word_for_one() {
 }
 
 #[test]
-fn a_time_is_a_number_of_seconds() {
+fn a_duration_is_seconds_with_an_optional_unit() {
     let seconds = json!({"type": "number", "format": "seconds", "x-unit": 1, "exclusiveMinimum": 0, "default": 9});
     assert_eq!(value(Strictness::Strict, "1.5", &seconds), (json!(1.5), vec![]));
     assert_eq!(value(Strictness::Strict, "\"2\"", &seconds), (json!(2), vec![]));
@@ -108,7 +108,7 @@ fn a_time_is_a_number_of_seconds() {
 }
 
 #[test]
-fn a_whole_number_keeps_to_its_bounds_and_is_exact() {
+fn integers_are_exact_and_within_bounds() {
     let whole = |least: u64, most: u64| json!({"type": "integer", "minimum": least, "maximum": most, "default": 7});
     let large = whole(1, 9_007_199_254_740_992);
     for (yaml, expected) in
@@ -129,7 +129,7 @@ fn a_whole_number_keeps_to_its_bounds_and_is_exact() {
 }
 
 #[test]
-fn a_word_is_one_of_those_that_are_known() {
+fn an_enum_value_must_be_known() {
     let word = json!({"type": "string", "enum": ["json", "text"], "default": "json"});
     assert_eq!(value(Strictness::Strict, "TEXT", &word), (json!("text"), vec![]));
     said(
@@ -141,7 +141,7 @@ fn a_word_is_one_of_those_that_are_known() {
 }
 
 #[test]
-fn what_follows_from_a_variable_that_is_not_set_is_not_said_in_the_strict_manner() {
+fn strict_mode_reports_only_the_unset_variable() {
     let number = json!({"type": "integer", "minimum": 0, "maximum": 9, "default": 7});
     said(
         "\"${A}${B}\"",
@@ -163,7 +163,7 @@ fn what_follows_from_a_variable_that_is_not_set_is_not_said_in_the_strict_manner
 }
 
 #[test]
-fn an_empty_variable_is_said_once_in_the_strict_manner() {
+fn strict_mode_reports_an_empty_variable_once() {
     said(
         "${BLANK}",
         &name(),
@@ -179,7 +179,7 @@ fn an_empty_variable_is_said_once_in_the_strict_manner() {
 }
 
 #[test]
-fn a_string_must_be_one() {
+fn non_strings_are_rejected() {
     for (yaml, found) in [("5", "a number"), ("[x]", "a list"), ("\" \"", "an empty string")] {
         let words = format!("error 1:4: a: must be a name, found {found}");
         said(yaml, &name(), &[&words], &[&words]);
@@ -187,7 +187,7 @@ fn a_string_must_be_one() {
 }
 
 #[test]
-fn strings_are_one_or_several() {
+fn a_string_list_may_be_a_single_string() {
     let strings = json!({"type": "array", "items": {"type": "string", "x-scalar": true}});
     assert_eq!(value(Strictness::Strict, "x", &strings), (json!(["x"]), vec![]));
     assert_eq!(
@@ -200,13 +200,13 @@ fn strings_are_one_or_several() {
 }
 
 #[test]
-fn a_path_may_begin_with_the_home_directory() {
+fn a_path_expands_the_home_directory() {
     let path = json!({"type": "string", "format": "path"});
     assert_eq!(value(Strictness::Strict, "~/x", &path), (json!("/home/ada/x"), vec![]));
 }
 
 #[test]
-fn what_is_quoted_is_short_and_on_one_line() {
+fn quoted_values_are_short_and_on_one_line() {
     assert_eq!(quoted("a\nb"), "`a\\nb`");
     assert_eq!(quoted(&"x".repeat(99)), format!("`{}…`", "x".repeat(40)));
 }
@@ -227,7 +227,7 @@ fn read(strictness: Strictness, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_was_not_taken_is_reported_with_the_nearest_name() {
+fn unknown_keys_are_reported_with_a_suggestion() {
     let text = "listen: 1\nLis-ten: 2\nzzz: 3\n";
     assert_eq!(
         read(Strictness::Lenient, text),
@@ -246,7 +246,7 @@ fn what_was_not_taken_is_reported_with_the_nearest_name() {
 }
 
 #[test]
-fn a_key_that_stands_twice_names_both_lines() {
+fn a_duplicate_key_names_both_lines() {
     assert_eq!(
         read(Strictness::Strict, "listen: 1\nlisten: 2\n"),
         ["2:1: top.listen: `listen` is set twice, in lines 1 and 2 (remove one of them)"]
@@ -254,6 +254,6 @@ fn a_key_that_stands_twice_names_both_lines() {
 }
 
 #[test]
-fn a_key_without_a_value_is_not_there() {
+fn a_key_without_a_value_is_unset() {
     assert_eq!(value(Strictness::Strict, "", &name()), (json!(null), vec![]));
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn every_form_of_a_line_is_read() {
+fn every_line_format_is_parsed() {
     for (line, value) in [
         ("A=b", "b"),
         ("  A = b  ", "b"),
@@ -37,12 +37,12 @@ fn every_form_of_a_line_is_read() {
 }
 
 #[test]
-fn a_name_may_be_called_export() {
+fn a_variable_may_be_named_export() {
     assert_eq!(parse("export=1\nexports=2").0.len(), 2);
 }
 
 #[test]
-fn a_bad_line_warns_with_its_number_and_without_its_value() {
+fn an_invalid_line_warns_without_its_value() {
     for line in [
         "s3cret",
         "1A=s3cret",
@@ -63,14 +63,14 @@ fn a_bad_line_warns_with_its_number_and_without_its_value() {
 }
 
 #[test]
-fn the_later_of_two_values_counts() {
+fn the_last_of_two_values_applies() {
     let (variables, problems) = parse("A=1\nB=\"x\ny\"\nA=2\n");
     assert_eq!(variables["A"], "2");
     assert_eq!((problems.len(), problems[0].line), (1, 4));
 }
 
 #[test]
-fn limits_are_reached_and_told() {
+fn limits_are_enforced() {
     let many: Vec<_> = (0..=MAX_VARIABLES).map(|n| format!("A{n}=x\n")).collect();
     let (variables, problems) = parse(&many.concat());
     assert_eq!((variables.len(), problems.len()), (MAX_VARIABLES, 1));
@@ -80,13 +80,13 @@ fn limits_are_reached_and_told() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_without_panic(text in "([A-C]=|'|\"|\\\\|\n|\r\n|#|export |\\PC){0,40}") {
+    fn any_text_is_parsed_without_panic(text in "([A-C]=|'|\"|\\\\|\n|\r\n|#|export |\\PC){0,40}") {
         let (variables, _) = parse(&text);
         prop_assert!(variables.keys().all(|name| is_name(name)));
     }
 
     #[test]
-    fn a_single_quoted_value_is_kept(value in "[^'\r\0\u{fffd}]{0,40}") {
+    fn single_quoted_values_are_unchanged(value in "[^'\r\0\u{fffd}]{0,40}") {
         let (variables, problems) = parse(&format!("A='{value}'\nB=1"));
         prop_assert_eq!(problems, []);
         prop_assert_eq!(&variables["A"], &value);

@@ -18,7 +18,7 @@ fn written(node: &Node) -> String {
 }
 
 #[test]
-fn scalars_keep_how_they_were_written() {
+fn scalars_keep_their_notation() {
     for (yaml, expected) in [
         ("a: 1.10", "a=1.10"),
         (
@@ -37,7 +37,7 @@ fn scalars_keep_how_they_were_written() {
 }
 
 #[test]
-fn every_value_and_key_has_its_place() {
+fn every_key_and_value_has_a_position() {
     let node = Node::from_yaml("a: 1\nb:\n  - x\n  -  y\n").unwrap_or_else(|p| panic!("{p}"));
     let Value::Map(entries) = &node.value else { panic!("{}", node.kind()) };
     assert_eq!(entries[1].0.position, Position { line: 2, column: 1 });
@@ -46,13 +46,13 @@ fn every_value_and_key_has_its_place() {
 }
 
 #[test]
-fn the_same_key_twice_is_kept_twice() {
+fn duplicate_keys_are_preserved() {
     let node = Node::from_yaml("a: 1\nb: 2\na: 3\n").unwrap_or_else(|p| panic!("{p}"));
     assert_eq!(written(&node), "a=1 b=2 a=3");
 }
 
 #[test]
-fn broken_text_is_one_problem_with_its_place_and_without_its_words() {
+fn syntax_errors_are_one_problem_without_the_text() {
     for text in ["a: [s3cret", "a: *s3cret", "a: \"s3cret", "\ta: s3cret\n b", "a: 's3cret'x"] {
         let problem = Node::from_yaml(text).err().unwrap_or_else(|| panic!("{text}"));
         assert!(problem.line >= 1 && problem.column >= 1, "{problem}");
@@ -61,7 +61,7 @@ fn broken_text_is_one_problem_with_its_place_and_without_its_words() {
 }
 
 #[test]
-fn too_large_and_too_deep_are_refused() {
+fn oversized_and_too_deep_files_are_rejected() {
     let large = format!("a: {}", "x".repeat(MAX_CONFIG_BYTES));
     assert!(Node::from_yaml(&large).is_err());
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));

@@ -3,14 +3,14 @@
 use super::*;
 
 #[test]
-fn problems_stand_in_the_order_of_the_file() {
+fn problems_are_in_file_order() {
     let at = |line| Problem::warning(Position { line, column: 1 }, "x");
     let lines: Vec<_> = in_order(vec![at(3), at(1), at(2)]).iter().map(|p| p.line).collect();
     assert_eq!(lines, [1, 2, 3]);
 }
 
 #[test]
-fn beyond_the_limit_errors_stay_and_the_rest_is_counted() {
+fn beyond_the_limit_errors_are_kept_and_others_counted() {
     let mut many: Vec<_> = (0..MAX_PROBLEMS + 9)
         .map(|line| Problem::warning(Position { line, column: 1 }, "x"))
         .collect();
@@ -22,7 +22,7 @@ fn beyond_the_limit_errors_stay_and_the_rest_is_counted() {
 }
 
 #[test]
-fn a_problem_reads_as_one_line() {
+fn a_problem_is_formatted_on_one_line() {
     let problem = Problem::error(Position { line: 3, column: 9 }, "found a list")
         .of("github", "tools.include[2]")
         .hint("write a name");

@@ -25,7 +25,7 @@ fn scope() -> Scope {
 }
 
 #[test]
-fn every_form_resolves_as_the_table_says() {
+fn every_reference_form_resolves_as_documented() {
     for (written, expected) in [
         ("plain", "plain"),
         ("${TOKEN}", "from-profile"),
@@ -66,7 +66,7 @@ fn every_form_resolves_as_the_table_says() {
 }
 
 #[test]
-fn references_tell_where_they_came_from() {
+fn references_have_an_origin() {
     let (_, references) = scope().resolve("${TOKEN}${HOST}${userHome}${nope}${BLANK}");
     let origins: Vec<_> = references.iter().map(|reference| reference.origin).collect();
     let expected =
@@ -75,7 +75,7 @@ fn references_tell_where_they_came_from() {
 }
 
 #[test]
-fn the_basename_of_a_root_is_the_root_and_no_home_is_unset() {
+fn root_has_itself_as_basename_and_a_missing_home_is_unset() {
     let scope = Scope { workspace: "/".into(), home: None, ..scope() };
     assert_eq!(scope.resolve("${workspaceFolderBasename}").0, "/");
     let (resolved, references) = scope.resolve("${userHome}");
@@ -84,7 +84,7 @@ fn the_basename_of_a_root_is_the_root_and_no_home_is_unset() {
 }
 
 #[test]
-fn only_a_whole_tilde_is_the_home() {
+fn only_a_leading_tilde_component_is_expanded() {
     for (path, expected) in
         [("~", "/home/ada"), ("~/x", "/home/ada/x"), ("~bob/x", "~bob/x"), ("a/~", "a/~")]
     {
@@ -94,7 +94,7 @@ fn only_a_whole_tilde_is_the_home() {
 }
 
 #[test]
-fn a_scope_never_shows_its_values() {
+fn debug_output_of_a_scope_contains_no_values() {
     let shown = format!("{:?}", scope());
     assert!(!shown.contains("from-pro") && !shown.contains("process-value"), "{shown}");
 }

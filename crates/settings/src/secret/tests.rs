@@ -36,7 +36,7 @@ fn literal_values_under_secret_looking_names_are_hidden() {
 }
 
 #[test]
-fn an_authorization_header_hides_its_credential_too() {
+fn the_credential_of_an_authorization_header_is_hidden() {
     let (shown, values) = named("Authorization", "Bearer abcd1234");
     assert_eq!(shown, "Bearer [hidden]");
     assert_eq!(values, ["Bearer abcd1234", "abcd1234"]);
@@ -45,13 +45,13 @@ fn an_authorization_header_hides_its_credential_too() {
 }
 
 #[test]
-fn short_and_plain_values_are_no_known_secrets() {
+fn short_and_ordinary_values_are_not_known_secrets() {
     assert_eq!(named("API_KEY", "abc"), (HIDDEN.into(), vec![]));
     assert_eq!(named("AUTH", "none"), ("none".into(), vec![]));
 }
 
 #[test]
-fn placeholders_stay_readable() {
+fn placeholders_are_not_hidden() {
     let mut secrets = Secrets::default();
     let text = Text::resolved("Bearer ${TOKEN}", "Bearer abcd1234");
     assert_eq!(secrets.named("Authorization", text).shown(), "Bearer ${TOKEN}");
@@ -60,7 +60,7 @@ fn placeholders_stay_readable() {
 }
 
 #[test]
-fn references_count_by_where_they_came_from() {
+fn references_are_secret_depending_on_their_origin() {
     let reference = |name: &str, origin, value: &str| Reference {
         name: name.into(),
         origin,
@@ -83,7 +83,7 @@ fn references_count_by_where_they_came_from() {
 }
 
 #[test]
-fn addresses_hide_user_information_and_secret_query_values() {
+fn credentials_and_secret_query_values_of_urls_are_hidden() {
     for (address, shown, values_found) in [
         ("https://a.b/mcp", "https://a.b/mcp", vec![]),
         ("https://u:pass%40word@a.b/", "https://u:[hidden]@a.b/", vec!["pass%40word", "pass@word"]),
@@ -102,7 +102,7 @@ fn addresses_hide_user_information_and_secret_query_values() {
 }
 
 #[test]
-fn arguments_hide_what_follows_or_fills_a_secret_flag() {
+fn values_of_secret_flags_are_hidden() {
     let args = [
         "--api-key",
         "abcdef1",
@@ -152,7 +152,7 @@ fn arguments_hide_what_follows_or_fills_a_secret_flag() {
 }
 
 #[test]
-fn the_longest_secret_comes_first_and_the_list_has_an_end() {
+fn secrets_are_sorted_by_length_and_limited() {
     let mut secrets = Secrets::default();
     for length in 0..MAX_SECRETS + 20 {
         secrets.add("x", &"s".repeat(length));
@@ -165,7 +165,7 @@ fn the_longest_secret_comes_first_and_the_list_has_an_end() {
 }
 
 #[test]
-fn a_known_secret_never_shows_its_value() {
+fn debug_output_of_a_known_secret_is_redacted() {
     let shown = format!("{:?}", KnownSecret::new("TOKEN", "abcdef"));
     assert_eq!(shown, "KnownSecret { label: \"TOKEN\", .. }");
 }

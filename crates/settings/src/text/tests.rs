@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_the_value_tells_what_a_reference_became() {
+fn resolved_references_are_not_shown() {
     let text = Text::resolved("Bearer ${TOKEN}", "Bearer s3cret");
     assert_eq!(text.shown(), "Bearer ${TOKEN}");
     assert_eq!(format!("{text:?}"), "\"Bearer ${TOKEN}\"");
@@ -11,7 +11,7 @@ fn only_the_value_tells_what_a_reference_became() {
 }
 
 #[test]
-fn a_masked_literal_is_used_but_not_shown() {
+fn masked_literals_are_used_but_not_shown() {
     let text = Text::literal("Bearer s3cret").masked("Bearer [hidden]");
     assert_eq!(format!("{text:?}"), "\"Bearer [hidden]\"");
     assert_eq!((text.value(), text.written()), ("Bearer s3cret", "Bearer s3cret"));

@@ -5,7 +5,7 @@ use super::*;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
 
 #[test]
-fn bytes_decide_the_type_and_the_limit_holds() {
+fn content_determines_the_type_and_size_is_limited() {
     let image = Attachment::new(PNG, None).unwrap();
     assert_eq!((image.kind, image.mime.as_str()), (MediaKind::Image, "image/png"));
     assert_eq!(image.data_url(), "data:image/png;base64,iVBORw0KGgpyZXN0");
@@ -25,14 +25,14 @@ fn bytes_decide_the_type_and_the_limit_holds() {
 }
 
 #[test]
-fn modalities_are_read_as_services_write_them() {
+fn modalities_of_services_are_parsed() {
     let words = |all: &[&str]| all.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
     assert_eq!(MediaKind::listed(&words(&["text", "image", "file"])), MediaKind::usual());
     assert!(MediaKind::listed(&words(&["text"])).is_empty());
 }
 
 #[test]
-fn data_is_stored_but_never_in_debug_output() {
+fn attachment_data_is_stored_but_not_in_debug_output() {
     let image = Attachment::new(PNG, Some("a.png".to_owned())).unwrap();
     assert_eq!(format!("{image:?}"), "Attachment(image/png, 12 bytes)");
     let text = serde_json::to_string(&image).unwrap();

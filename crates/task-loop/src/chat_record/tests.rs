@@ -13,7 +13,7 @@ fn read_text(text: &str) -> Result<ParsedRecord, RecordError> {
 }
 
 #[test]
-fn a_torn_last_line_is_left_out() {
+fn a_truncated_last_line_is_ignored() {
     let whole = format!("{HEAD}{USER}");
     for torn in ["{\"role\":\"assist", "{\"role\":\"user\",\"text\":\"ho\"}", "\u{0}\u{0}\n"] {
         let read = read_text(&format!("{whole}{torn}")).unwrap();
@@ -24,7 +24,7 @@ fn a_torn_last_line_is_left_out() {
 }
 
 #[test]
-fn a_damaged_line_in_the_middle_is_told_with_its_number() {
+fn a_damaged_line_in_the_middle_is_reported_with_its_number() {
     let error = read_text(&format!("{HEAD}nonsense\n{USER}")).unwrap_err();
     assert!(error.to_string().contains("a.jsonl:2: invalid line"), "{error}");
     assert!(read_text("").is_err());
@@ -32,7 +32,7 @@ fn a_damaged_line_in_the_middle_is_told_with_its_number() {
 }
 
 #[test]
-fn models_and_costs_are_taken_as_they_came() {
+fn models_and_costs_are_accumulated() {
     let text = format!(
         "{HEAD}{USER}{{\"spent\":{{\"model_calls\":2,\"charge_micros\":5}}}}\n{{\"model\":\"n\"}}\n\
              {{\"spent\":{{\"model_calls\":1}}}}\n"

@@ -16,7 +16,7 @@ fn turn(conversation: &mut Conversation, n: usize, result: &str) {
 }
 
 #[test]
-fn what_fits_is_left_alone() {
+fn fitting_conversations_are_unchanged() {
     let mut conversation = Conversation::new("s");
     turn(&mut conversation, 1, &"x".repeat(5000));
     let before = conversation.messages().to_vec();
@@ -25,7 +25,7 @@ fn what_fits_is_left_alone() {
 }
 
 #[test]
-fn the_oldest_results_go_first_and_leave_a_note() {
+fn the_oldest_results_are_removed_first_with_a_note() {
     let mut conversation = Conversation::new("s");
     for n in 0..3 {
         turn(&mut conversation, n, &"é".repeat(2000));
@@ -39,7 +39,7 @@ fn the_oldest_results_go_first_and_leave_a_note() {
 }
 
 #[test]
-fn then_old_turns_go_and_the_latest_question_stays() {
+fn old_turns_are_removed_next_and_the_latest_question_kept() {
     let mut conversation = Conversation::new("the rules");
     for n in 0..5 {
         turn(&mut conversation, n, "short");
@@ -53,7 +53,7 @@ fn then_old_turns_go_and_the_latest_question_stays() {
 }
 
 #[test]
-fn a_latest_result_that_is_too_much_keeps_its_ends() {
+fn an_oversized_latest_result_keeps_head_and_tail() {
     let mut conversation = Conversation::new("s");
     let result = format!("begin{}end", "x".repeat(100_000));
     turn(&mut conversation, 1, &result);
@@ -67,7 +67,7 @@ fn image() -> Attachment {
 }
 
 #[test]
-fn a_request_has_the_newest_attachments() {
+fn only_the_newest_attachments_are_sent() {
     let mut conversation = Conversation::new("s");
     for n in 0..3 {
         let attachments = vec![image(); 9];
@@ -82,7 +82,7 @@ fn a_request_has_the_newest_attachments() {
 }
 
 #[test]
-fn the_bytes_of_all_attachments_are_bounded() {
+fn total_attachment_size_is_bounded() {
     let mut bytes = b"%PDF".to_vec();
     bytes.resize(MAX_REQUEST_BYTES / 2, 0);
     let document = Attachment::new(&bytes, None).unwrap();
@@ -97,7 +97,7 @@ fn the_bytes_of_all_attachments_are_bounded() {
 }
 
 #[test]
-fn attachments_of_old_results_go_before_turns() {
+fn attachments_of_old_results_are_removed_before_turns() {
     let mut conversation = Conversation::new("s");
     for n in 0..2 {
         turn(&mut conversation, n, "short");
@@ -112,7 +112,7 @@ fn attachments_of_old_results_go_before_turns() {
 }
 
 #[test]
-fn old_turns_give_way_until_half_of_the_window_is_free() {
+fn compaction_frees_half_of_the_window() {
     let mut conversation = Conversation::new("the rules");
     for n in 0..8 {
         turn(&mut conversation, n, "short");

@@ -7,7 +7,7 @@ fn call(id: &str) -> Call {
 }
 
 #[test]
-fn what_is_kept_reads_back() {
+fn stored_conversations_round_trip() {
     let all = vec![
         Message::System { text: "be good".to_owned() },
         Message::user("hi\n\"you\""),
@@ -23,7 +23,7 @@ fn what_is_kept_reads_back() {
 }
 
 #[test]
-fn every_call_gets_a_result_however_a_task_ends() {
+fn every_call_gets_a_result_for_every_task_end() {
     let mut conversation = Conversation::new("s");
     conversation.push(Message::user("go"));
     let calls = vec![call("1"), call("2")];
@@ -39,7 +39,7 @@ fn every_call_gets_a_result_however_a_task_ends() {
 }
 
 #[test]
-fn a_journal_hears_everything_that_is_said_from_then_on() {
+fn a_journal_receives_every_later_message() {
     #[derive(Debug)]
     struct Heard(std::sync::mpsc::Sender<Message>);
     impl Journal for Heard {
@@ -61,7 +61,7 @@ fn a_journal_hears_everything_that_is_said_from_then_on() {
 }
 
 #[test]
-fn the_answer_is_of_this_turn() {
+fn the_answer_belongs_to_the_current_turn() {
     let mut conversation = Conversation::new("s");
     conversation.push(Message::user("one"));
     conversation.push(Message::Assistant { text: "first".to_owned(), calls: Vec::new() });

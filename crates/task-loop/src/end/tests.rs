@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 #[test]
-fn every_cause_counts_as_a_legal_ending_and_together_they_are_all_nine() {
+fn every_cause_maps_to_one_of_the_nine_endings() {
     let trouble = MemberError::Broken { reason: "x".to_owned() };
     let all = [
         TaskEnd::Completed,

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn amounts_have_no_more_places_than_they_need() {
+fn amounts_have_the_fewest_decimal_places() {
     for (micros, text) in
         [(0, "0"), (1000, "0.001"), (10_000_000, "10"), (-1_500_000, "-1.5"), (100, "0.0001")]
     {

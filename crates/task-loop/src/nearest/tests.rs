@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_nearest_name_is_suggested_unless_none_is_near() {
+fn only_similar_names_are_suggested() {
     let known = ["github", "files", "docs"];
     assert_eq!(nearest("gihtub", known), Some("github"));
     assert_eq!(nearest("dcos", known), Some("docs"));

@@ -9,7 +9,7 @@ fn told(before: &str, pieces: &[&str]) -> String {
 }
 
 #[test]
-fn what_was_told_is_not_told_again() {
+fn after_a_retry_printed_text_is_not_repeated() {
     assert_eq!(told("", &["a", "b"]), "ab");
     assert_eq!(told("ab", &["a", "b", "c"]), "c");
     assert_eq!(told("ab", &["abcd", "e"]), "cde");
@@ -17,13 +17,13 @@ fn what_was_told_is_not_told_again() {
 }
 
 #[test]
-fn another_answer_is_told_whole() {
+fn after_a_retry_a_different_answer_is_printed_completely() {
     assert_eq!(told("ab", &["a", "x", "y"]), "\n[retried]\naxy");
     assert_eq!(told("ab", &["x"]), "\n[retried]\nx");
 }
 
 #[test]
-fn waits_grow_and_end() {
+fn retry_delays_grow_and_are_limited() {
     let mut patience = RetryBudget::default();
     let trouble = MemberError::Unreachable { reason: String::new() };
     let mut waits = Vec::new();

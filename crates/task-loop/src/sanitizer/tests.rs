@@ -8,7 +8,7 @@ fn shown() -> Sanitizer {
 }
 
 #[test]
-fn nothing_that_drives_a_terminal_passes() {
+fn control_characters_are_escaped() {
     let nasty = "a\x1b[31mb\r\nc\td\u{9b}2J\n";
     assert_eq!(shown().line(nasty), "a\\u{1b}[31mb\\r\\nc\\td\\u{9b}2J\\n");
     assert_eq!(shown().first_line(nasty), "a\\u{1b}[31mb");
@@ -18,7 +18,7 @@ fn nothing_that_drives_a_terminal_passes() {
 }
 
 #[test]
-fn a_tail_has_only_the_last_lines() {
+fn a_tail_is_limited_to_the_last_lines() {
     let long: Vec<String> = (0..50).map(|line| format!("line {line}")).collect();
     let tail = shown().tail(&long.join("\n"));
     assert_eq!(tail.len(), MAX_TAIL_LINES);
@@ -28,7 +28,7 @@ fn a_tail_has_only_the_last_lines() {
 }
 
 #[test]
-fn json_keeps_its_shape() {
+fn json_keeps_its_structure() {
     let value = json!({"a": ["x", 1, null, {"b": true}]});
     assert_eq!(shown().json(value.clone()), value);
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn arguments_of_a_model_are_an_object_or_nothing() {
+fn tool_arguments_are_an_object_or_empty() {
     assert_eq!(arguments("").unwrap(), json!({}));
     assert_eq!(arguments("{\"a\": 1}").unwrap(), json!({"a": 1}));
     for (bad, says) in [("[1]", "object"), ("{\"a\"", "invalid JSON"), ("7", "object")] {

@@ -18,7 +18,7 @@ fn every_control_format_and_separator_character_is_escaped() {
 }
 
 #[test]
-fn long_runs_of_blanks_are_counted() {
+fn long_runs_of_spaces_are_replaced_by_their_count() {
     let hidden = format!("rm{}-rf", " ".repeat(4000));
     assert_eq!(without_blanks(&hidden), "rm…(4000 spaces)…-rf");
     let wide = format!("a{}b", "\u{3000}\u{a0}\u{3164}".repeat(20));
@@ -30,7 +30,7 @@ fn long_runs_of_blanks_are_counted() {
 }
 
 #[test]
-fn an_excerpt_has_the_beginning_and_the_end_and_never_more_rows() {
+fn an_excerpt_keeps_head_and_tail_within_its_rows() {
     let whole = "one\ntwo\nthree";
     assert_eq!(excerpt(whole, 3), Excerpt { text: whole.to_owned(), is_cut: false });
     let lines: Vec<String> = (0..1000).map(|line| format!("line {line}")).collect();

@@ -112,7 +112,7 @@ fn beyond_double_precision(document: &[u8]) -> bool {
 /// Enough for every change; `ORACLE_CASES=300000` compares millions of packages.
 const CASES_PER_SEED: u64 = 30_000;
 
-fn hold_against_the_oracle(seed: u64) {
+fn compare_with_the_oracle(seed: u64) {
     let oracle = oracle();
     let mut random = fastrand::Rng::with_seed(seed);
     let (mut valid, mut invalid, mut skipped) = (0_u64, 0_u64, 0_u64);
@@ -157,7 +157,7 @@ macro_rules! seeds {
     ($($name:ident = $seed:literal),+ $(,)?) => { $(
         #[test]
         fn $name() {
-            hold_against_the_oracle($seed);
+            compare_with_the_oracle($seed);
         }
     )+ };
 }

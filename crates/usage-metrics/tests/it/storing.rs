@@ -248,7 +248,7 @@ fn unreadable_activity_time_counts_as_none() {
 }
 
 #[test]
-fn store_of_a_newer_version_is_left_unchanged() {
+fn store_of_a_newer_version_is_not_modified() {
     let temp = TestStore::new();
     drop(temp.open(noon()));
     let sql = rusqlite::Connection::open(temp.folder.database()).unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn addresses_of_the_public_internet_are_known() {
+fn public_addresses_are_accepted() {
     for text in [
         "1.1.1.1",
         "8.8.8.8",
@@ -40,7 +40,7 @@ fn addresses_of_the_public_internet_are_known() {
 }
 
 #[test]
-fn the_first_and_the_last_address_of_every_other_range_are_refused() {
+fn reserved_ranges_are_rejected_to_their_bounds() {
     for text in [
         "0.0.0.0",
         "0.255.255.255",

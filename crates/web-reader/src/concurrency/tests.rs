@@ -15,7 +15,7 @@ async fn idle_hosts_are_dropped() {
 }
 
 #[tokio::test]
-async fn requests_beyond_the_limit_are_refused() {
+async fn requests_beyond_the_limit_are_rejected() {
     let limits = Concurrency::new(1, 1);
     let one = limits.try_acquire().unwrap();
     assert_eq!(limits.try_acquire().unwrap_err(), Fault::Busy);

@@ -20,7 +20,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_encoding_that_is_offered_is_unpacked() {
+fn every_offered_encoding_is_decoded() {
     let text = b"hello hello hello hello".as_slice();
     let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
     zlib.write_all(text).unwrap();
@@ -36,7 +36,7 @@ fn every_encoding_that_is_offered_is_unpacked() {
 }
 
 #[test]
-fn decompression_bomb_is_refused() {
+fn decompression_bomb_is_rejected() {
     let bomb = gzip(&vec![0; 50_000_000]);
     assert!(bomb.len() < 100_000);
     assert_eq!(unpack("gzip", 1_000_000, &bomb), Err(Fault::TooLarge(1_000_000)));
@@ -45,7 +45,7 @@ fn decompression_bomb_is_refused() {
 }
 
 #[test]
-fn a_long_body_that_unpacks_to_nothing_is_rejected() {
+fn a_long_body_that_decodes_to_nothing_is_rejected() {
     let nothing = gzip(b"").repeat(100);
     assert_eq!(unpack("gzip", 1000, &nothing), Err(Fault::TooLarge(1000)));
     assert_eq!(unpack("gzip", 10_000, &nothing).unwrap(), b"");

@@ -6,18 +6,18 @@ use super::*;
 use crate::resolve::Resolving;
 
 #[derive(Debug)]
-struct Says(Vec<IpAddr>);
+struct ResolvesTo(Vec<IpAddr>);
 
-impl Resolve for Says {
+impl Resolve for ResolvesTo {
     fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
         Box::pin(async { Ok(self.0.clone()) })
     }
 }
 
 #[derive(Debug)]
-struct Fails(&'static str);
+struct ResolutionFails(&'static str);
 
-impl Resolve for Fails {
+impl Resolve for ResolutionFails {
     fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
         Box::pin(async { Err(io::Error::other(self.0)) })
     }
@@ -33,7 +33,7 @@ fn host(name: &str, port: Option<u16>) -> AllowedPrivate {
 
 async fn ask(guard: &Guard, url: &str, found: &[&str]) -> Result<Vec<SocketAddr>, Fault> {
     let found = found.iter().map(|text| text.parse().unwrap()).collect();
-    let resolver: Arc<dyn Resolve> = Arc::new(Says(found));
+    let resolver: Arc<dyn Resolve> = Arc::new(ResolvesTo(found));
     guard.addresses(&Target::parse(url).unwrap(), &resolver).await
 }
 
@@ -42,7 +42,7 @@ fn not_public(host: &str) -> Fault {
 }
 
 #[tokio::test]
-async fn one_private_address_is_enough_to_refuse_a_host() {
+async fn one_private_address_rejects_a_host() {
     let guard = guard(&[]);
     let good = ask(&guard, "https://a.com/", &["8.8.8.8", "2606:4700::1"]).await.unwrap();
     assert_eq!(good, ["8.8.8.8:443".parse().unwrap(), "[2606:4700::1]:443".parse().unwrap()]);
@@ -61,15 +61,15 @@ async fn an_unknown_name_gets_the_same_error_as_a_private_one() {
     let many = vec!["8.8.8.8"; MAX_ADDRESSES + 1];
     assert_eq!(ask(&guard, "http://a.com/", &many).await, private);
     let target = Target::parse("http://a.com/").unwrap();
-    let missing: Arc<dyn Resolve> = Arc::new(Fails("Name or service not known"));
+    let missing: Arc<dyn Resolve> = Arc::new(ResolutionFails("Name or service not known"));
     assert_eq!(guard.addresses(&target, &missing).await, private);
-    let down: Arc<dyn Resolve> = Arc::new(Fails("Temporary failure in name resolution"));
+    let down: Arc<dyn Resolve> = Arc::new(ResolutionFails("Temporary failure in name resolution"));
     let fault = guard.addresses(&target, &down).await;
     assert_eq!(fault, Err(Fault::Unreachable("cannot resolve the host")));
 }
 
 #[tokio::test]
-async fn private_places_are_allowed_only_at_their_ports() {
+async fn private_hosts_are_allowed_only_at_their_ports() {
     let net = PrivatePlace::Net("10.1.0.0".parse().unwrap(), 16);
     let guard = guard(&[
         host("wiki.internal", None),
@@ -95,7 +95,7 @@ async fn private_places_are_allowed_only_at_their_ports() {
 }
 
 #[tokio::test]
-async fn other_ports_are_refused_without_resolution() {
+async fn other_ports_are_rejected_without_resolution() {
     let guard = guard(&[]);
     for port in [22, 25, 8080, 6379] {
         let url = format!("http://a.com:{port}/");

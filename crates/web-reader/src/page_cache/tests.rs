@@ -24,7 +24,7 @@ fn reading(length: usize) -> Arc<Reading> {
 }
 
 #[test]
-fn the_oldest_makes_room_for_the_newest() {
+fn the_oldest_page_is_evicted() {
     let cache = PageCache::new(4000, Duration::from_mins(1));
     for name in ["a", "b", "c"] {
         cache.insert(&page(name), &reading(1000));

@@ -18,7 +18,7 @@ fn the_longest_rule_decides() {
 }
 
 #[test]
-fn our_own_group_replaces_the_general_one() {
+fn the_group_of_our_user_agent_replaces_the_general_one() {
     let text = "User-agent: *\nDisallow: /\n\nUser-agent: other\nUser-agent: Agent-Gateway/2\n\
                     Disallow: /private # ours\n\nUser-agent: third\nDisallow: /c\n";
     assert_eq!(forbidding(text, "/page"), None);
@@ -36,7 +36,7 @@ fn our_own_group_replaces_the_general_one() {
 }
 
 #[test]
-fn stars_and_the_end_are_understood() {
+fn wildcards_and_end_anchors_are_supported() {
     for (pattern, path, expected) in [
         ("/*.pdf$", "/a/b.pdf", true),
         ("/*.pdf$", "/a/b.pdf?x", false),
@@ -59,13 +59,13 @@ fn stars_and_the_end_are_understood() {
 }
 
 #[test]
-fn a_pattern_of_many_stars_is_matched_without_delay() {
+fn a_pattern_with_many_stars_is_matched_quickly() {
     let pattern = format!("/{}b", "*a".repeat(2000));
     assert!(!matches(&pattern, &format!("/{}", "a".repeat(4000))));
 }
 
 #[test]
-fn the_rules_and_the_sites_are_bounded() {
+fn rules_and_cached_sites_are_bounded() {
     let text = format!("User-agent: *\n{}Disallow: /last\n", "Disallow: /x\n".repeat(MAX_RULES));
     assert_eq!(forbidding(&text, "/last"), None);
     let (cache, rules) = (rules_cache(), Arc::new(Rules::default()));

@@ -7,7 +7,7 @@ fn host(text: &str) -> String {
 }
 
 #[test]
-fn every_way_to_write_a_host_comes_to_one() {
+fn every_host_notation_is_normalised() {
     for text in [
         "http://127.0.0.1/",
         "http://127.1/",
@@ -40,7 +40,7 @@ fn every_way_to_write_a_host_comes_to_one() {
 }
 
 #[test]
-fn invalid_page_address_is_refused() {
+fn invalid_page_url_is_rejected() {
     for text in [
         "",
         "example.com",
@@ -80,7 +80,7 @@ fn invalid_page_address_is_refused() {
 }
 
 #[test]
-fn names_of_private_networks_are_known_by_their_endings() {
+fn private_names_are_detected_by_suffix() {
     for text in
         ["localhost", "a.localhost", "metadata.google.internal", "router", "x.svc.cluster.local"]
     {
@@ -92,7 +92,7 @@ fn names_of_private_networks_are_known_by_their_endings() {
 }
 
 #[test]
-fn a_request_says_the_name_and_the_path() {
+fn a_request_contains_host_and_path() {
     let target = Target::parse("https://Example.COM.:8443/a%20b/../c?q=1#part").unwrap();
     assert_eq!(target.authority(), "example.com:8443");
     assert_eq!(target.path(), "/c?q=1");

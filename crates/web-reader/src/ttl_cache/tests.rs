@@ -7,7 +7,7 @@ fn cache(max_entries: usize, max_bytes: usize) -> TtlCache<String, u32> {
 }
 
 #[test]
-fn the_oldest_entries_make_room_for_new_ones() {
+fn the_oldest_entries_are_evicted() {
     let cache = cache(3, 100);
     for (number, key) in (1..).zip(["a", "b", "c", "d"]) {
         cache.insert(key.to_owned(), number, 10);

@@ -3,14 +3,14 @@
 use super::*;
 
 #[test]
-fn null_is_told_from_nothing() {
+fn null_differs_from_a_missing_field() {
     let patch: KeyBody = serde_json::from_str(r#"{"models":null,"concurrency":3}"#).unwrap();
     assert_eq!((patch.models, patch.expires_at), (Some(None), None));
     assert_eq!(patch.concurrency, Some(Some(3)));
 }
 
 #[test]
-fn numbers_are_whole_however_they_are_written() {
+fn integers_are_accepted_in_every_notation() {
     let amount = |text: &str| {
         let body = format!(r#"{{"amount_micros":{text},"reason":"a"}}"#);
         serde_json::from_str::<TopUp>(&body).map(|top_up| top_up.amount_micros).ok()
@@ -27,7 +27,7 @@ fn numbers_are_whole_however_they_are_written() {
 }
 
 #[test]
-fn a_scope_is_written_as_its_word() {
+fn a_scope_round_trips_through_its_name() {
     for word in ["models", "chat", "responses", "research", "media", "search", "fetch", "mcp"] {
         let scope: ScopeWord = serde_json::from_str(&format!("\"{word}\"")).unwrap();
         assert_eq!(scope.word(), word);
@@ -35,7 +35,7 @@ fn a_scope_is_written_as_its_word() {
 }
 
 #[test]
-fn an_issued_key_does_not_show_itself() {
+fn debug_output_of_an_issued_key_is_redacted() {
     let record: KeyRecordView = serde_json::from_value(serde_json::json!({
         "object": "key", "id": "abc", "member": "mem_1", "name": "k", "scopes": [],
         "models": null, "created_at": "", "expires_at": null, "revoked_at": null,

@@ -37,7 +37,7 @@ fn signed(files: Vec<File>) -> Manifest {
 }
 
 #[test]
-fn the_signed_bytes_are_as_documented() {
+fn signed_bytes_match_the_documentation() {
     let manifest = signed(vec![file("agent"), file("agent.exe")]);
     let digest = "0123456789abcdef".repeat(4);
     let rest = format!("linux-x86_64\t12\t{digest}\tapplication/octet-stream");
@@ -54,7 +54,7 @@ fn the_signed_bytes_are_as_documented() {
 }
 
 #[test]
-fn an_expiry_cannot_be_moved_or_removed() {
+fn the_signature_covers_the_expiry() {
     let manifest = signed(vec![file("agent")]);
     for expires_at in ["", "2099-01-01T00:00:00Z"] {
         let other = Manifest { expires_at: expires_at.to_owned(), ..manifest.clone() };
@@ -67,7 +67,7 @@ fn an_expiry_cannot_be_moved_or_removed() {
 }
 
 #[test]
-fn what_was_signed_is_good_wherever_it_is_served_from() {
+fn the_signature_does_not_cover_the_url() {
     let mut manifest = signed(vec![file("agent")]);
     assert_eq!(manifest.verify(&public(&key(7))), Ok(()));
     manifest.files[0].url = "https://elsewhere.example/agent".to_owned();
@@ -79,7 +79,7 @@ fn what_was_signed_is_good_wherever_it_is_served_from() {
 }
 
 #[test]
-fn a_wrong_byte_anywhere_is_found() {
+fn any_changed_byte_is_detected() {
     let manifest = signed(vec![file("agent"), file("agent.exe")]);
     let text = serde_json::to_string(&manifest).unwrap();
     for place in 0..text.len() {
@@ -93,7 +93,7 @@ fn a_wrong_byte_anywhere_is_found() {
 }
 
 #[test]
-fn files_that_were_left_out_doubled_or_moved_are_found() {
+fn missing_duplicate_and_reordered_files_are_detected() {
     let manifest = signed(vec![file("a"), file("b")]);
     let with = |files: Vec<File>| Manifest { files, ..manifest.clone() }.verify(&public(&key(7)));
     assert_eq!(with(vec![file("a"), file("b")]), Ok(()));
@@ -106,7 +106,7 @@ fn files_that_were_left_out_doubled_or_moved_are_found() {
 }
 
 #[test]
-fn names_lead_nowhere_else() {
+fn file_names_cannot_contain_paths() {
     for good in ["agent", "1.2.3", "a_b-c+d.tar.gz"] {
         assert!(is_name(good), "{good}");
     }

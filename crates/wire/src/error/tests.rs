@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_four_keys_are_always_there() {
+fn error_bodies_always_have_four_keys() {
     let body = ErrorBody {
         error: ErrorDetail {
             message: "no".into(),
@@ -24,7 +24,7 @@ fn the_four_keys_are_always_there() {
 }
 
 #[test]
-fn no_two_codes_are_the_same_word() {
+fn error_codes_are_unique() {
     let mut words: Vec<_> = Code::ALL.iter().map(|code| code.word()).collect();
     words.sort_unstable();
     words.dedup();

@@ -11,7 +11,7 @@ fn key() -> ApiKey {
 }
 
 #[test]
-fn a_key_reads_back() {
+fn a_key_round_trips() {
     let key = key();
     let again = ApiKey::parse(key.as_str()).unwrap();
     assert_eq!(again, key);
@@ -20,7 +20,7 @@ fn a_key_reads_back() {
 }
 
 #[test]
-fn any_changed_letter_is_noticed() {
+fn any_changed_character_is_detected() {
     let text = key().as_str().to_owned();
     for index in 0..text.len() {
         let mut changed = text.clone().into_bytes();
@@ -33,12 +33,12 @@ fn any_changed_letter_is_noticed() {
 }
 
 #[test]
-fn the_secret_is_not_shown() {
+fn debug_output_of_a_key_contains_no_secret() {
     let key = key();
     assert!(!format!("{key:?}").contains(key.secret()));
 }
 
 #[test]
-fn bytes_that_would_favour_letters_are_passed_over() {
+fn biased_random_bytes_are_rejected() {
     assert_eq!(ApiKey::from_random(&[255; RANDOM_BYTES]), None);
 }

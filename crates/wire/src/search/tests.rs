@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_domain_is_labels_with_dots_between() {
+fn domains_are_labels_separated_by_dots() {
     for good in ["example.com", "a.b-c.D", "localhost", "xn--mller-kva.de", "1.2"] {
         assert!(is_domain(good), "{good}");
     }

@@ -45,7 +45,7 @@ fn an_event_inside_one_chunk_is_not_copied() {
 }
 
 #[test]
-fn fields_are_read_as_the_standard_says() {
+fn fields_are_parsed_according_to_the_standard() {
     let event = only(b"event: old\nevent:new\nid: 7\nretry: 9\n: note\ndata:  a\ndata\ndata:b\n\n");
     assert_eq!(event.name(), Some("new"));
     assert_eq!(event.id(), Some("7"));
@@ -56,7 +56,7 @@ fn fields_are_read_as_the_standard_says() {
 }
 
 #[test]
-fn every_kind_of_line_end_ends_an_event() {
+fn every_line_ending_terminates_an_event() {
     for end in ["\n", "\r\n", "\r"] {
         let stream = format!("data: 1{end}{end}: hi{end}{end}data: 2{end}{end}");
         let found = events(stream.as_bytes());
@@ -67,7 +67,7 @@ fn every_kind_of_line_end_ends_an_event() {
 }
 
 #[test]
-fn the_byte_order_mark_stands_before_the_first_line_only() {
+fn a_byte_order_mark_is_skipped_only_at_the_start() {
     let found = events(b"\xEF\xBB\xBFdata: 1\n\n\xEF\xBB\xBFdata: 2\n\n");
     assert_eq!(&*found[0].data(), b"1");
     assert!(found[0].raw().starts_with(b"\xEF\xBB\xBF"));
@@ -88,7 +88,7 @@ fn a_stream_cut_inside_an_event_is_not_clean() {
 }
 
 #[test]
-fn an_event_at_the_limit_passes_and_one_byte_more_ends_the_stream() {
+fn the_event_size_limit_is_exact() {
     let (fits, ..) = split(&[b"data: 12", b"34\n\n"], 12);
     assert!(matches!(fits.as_slice(), [Ok(_)]), "{fits:?}");
     for chunks in [&[&b"data: 12345\n\ndata: 1\n\n"[..]][..], &[b"data: 12", b"345\n\ndata: 1\n\n"]]
@@ -100,7 +100,7 @@ fn an_event_at_the_limit_passes_and_one_byte_more_ends_the_stream() {
 }
 
 #[test]
-fn what_is_not_drained_between_pushes_is_kept() {
+fn events_not_drained_between_pushes_are_buffered() {
     let mut splitter = Splitter::new(LIMIT);
     splitter.push(Bytes::from_static(b"data: 1\n\nda"));
     splitter.push(Bytes::from_static(b"ta: 2\n\n"));
@@ -110,7 +110,7 @@ fn what_is_not_drained_between_pushes_is_kept() {
 }
 
 #[test]
-fn written_events_have_the_plain_form() {
+fn written_events_have_the_canonical_format() {
     let mut out = BytesMut::new();
     write_data(&mut out, b"{}");
     write_event(&mut out, "ping\nforged: x", b"a\r\nb");
@@ -155,13 +155,13 @@ proptest! {
     }
 
     #[test]
-    fn the_raw_pieces_joined_are_the_stream(stream in streams()) {
+    fn raw_pieces_concatenate_to_the_stream(stream in streams()) {
         let joined: Vec<u8> = events(&stream).iter().flat_map(|event| event.raw().to_vec()).collect();
         prop_assert_eq!(joined, stream);
     }
 
     #[test]
-    fn every_event_but_the_rest_ends_at_its_only_blank_line(stream in streams()) {
+    fn events_end_at_their_only_blank_line(stream in streams()) {
         let (found, ..) = split(&[&stream], LIMIT);
         for (n, event) in found.into_iter().enumerate() {
             let event = event.unwrap();
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn data_that_was_written_is_read_again(data in "\\PC*(\n\\PC*){0,3}", name in "[a-z.]{1,12}") {
+    fn written_data_round_trips(data in "\\PC*(\n\\PC*){0,3}", name in "[a-z.]{1,12}") {
         let mut out = BytesMut::new();
         write_event(&mut out, &name, data.as_bytes());
         let event = only(&out);

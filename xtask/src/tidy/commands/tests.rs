@@ -36,7 +36,7 @@ fn other_blocks_and_prose_are_not_checked() {
 }
 
 #[test]
-fn templates_of_pages_are_checked_too() {
+fn templates_of_pages_are_checked() {
     let page = "<p>agent down</p>\n<p><code>agent up now</code> or <code>agent down</code></p>\n";
     let path = "crates/a/templates/b.html";
     let found = printed(&check(&Tree::of(&[("docs/cli.md", PAGE), (path, page)])));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_a_problem_is_unhealthy() {
+fn only_problems_are_unhealthy() {
     let mut findings = Findings::default();
     assert!(is_healthy(&findings));
     findings.add(Finding::warning("b").of("a"));
@@ -13,7 +13,7 @@ fn only_a_problem_is_unhealthy() {
 }
 
 #[test]
-fn a_line_stays_one() {
+fn control_characters_do_not_break_a_line() {
     let mut findings = Findings::default();
     findings.add(Finding::good("one\ntwo\x1b[2J").of("a").hint("three\rfour"));
     assert_eq!(text(&findings).lines().count(), 3);

@@ -4,7 +4,6 @@ use clap::Subcommand;
 use gateway_store::{MemberChange, Role};
 use ledger::{AccountKind, UsagePeriod};
 use serde_json::{Value, json};
-use task_loop::untrusted::printable;
 
 use super::account::{
     BudgetArgs, NewAccount, PageArgs, TransferArgs, account, change_account, heading, list,

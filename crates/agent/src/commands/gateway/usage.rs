@@ -8,20 +8,20 @@ use super::operator_store::Context;
 use crate::diagnostic::Diagnostic;
 use crate::usage_table::{UsageOptions, print};
 
-/// Show what members used: requests, tokens and credits
+/// Show the usage of members: requests, tokens and credits
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Sum up by day, member, team, key, operation, model, provider or several of these. Only answered requests count. Amounts are credits; --csv and --json \
+    after_help = "Group by day, member, team, key, operation, model, provider or several of these. Only answered requests count. Amounts are credits; --csv and --json \
                         have micro-credits.\n\n\
                         Examples:\n  agent gateway usage\n  \
                         agent gateway usage --by member --from 2026-01-01 --limit 20\n  \
                         agent gateway usage --member alice --by day,model --csv > alice.csv"
 )]
 pub(crate) struct Args {
-    /// Only this member: a name or a number such as `mem_3`
+    /// Only requests of this member: name or id, for example `mem_3`
     #[arg(long)]
     member: Option<String>,
-    /// Only what this team paid: a name or a number such as `mem_3`
+    /// Only requests paid by this team: name or id, for example `mem_3`
     #[arg(long)]
     team: Option<String>,
     #[command(flatten)]

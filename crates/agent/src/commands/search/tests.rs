@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_others_wrote_cannot_drive_the_terminal() {
+fn control_characters_in_results_are_escaped() {
     let result = SearchResult {
         title: "a\u{1b}[2J title of seven words in all".to_owned(),
         url: "https://x.example/\u{7}\n2. fake".to_owned(),

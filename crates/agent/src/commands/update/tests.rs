@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn versions_have_an_order() {
+fn versions_are_ordered() {
     let order = [
         "0.0.9",
         "0.1",
@@ -30,7 +30,7 @@ fn versions_have_an_order() {
 }
 
 #[test]
-fn what_is_no_version_is_none() {
+fn malformed_versions_are_rejected() {
     let long = format!("1.{}", "9".repeat(30));
     for wrong in ["", "v", "1.", ".1", "one", "1.x", "1..2", "1-", "1-a..b", "+1", "1 2", &long] {
         assert!(parse_version(wrong).is_none(), "{wrong}");

@@ -9,7 +9,7 @@ fn file(text: &str) -> SecretsFile {
 }
 
 #[test]
-fn every_value_reads_back_and_every_line_stays() {
+fn added_values_parse_back_and_existing_lines_are_unchanged() {
     let mut file = file("# mine\nA=1 # one\n\nB='x'");
     let values = ["plain", "", "a b", "#x", "it's", "\"q\"", "a\\nb", "two\nlines", "'\"\\\r$"];
     for (n, value) in values.iter().enumerate() {
@@ -21,7 +21,7 @@ fn every_value_reads_back_and_every_line_stays() {
 }
 
 #[test]
-fn a_name_that_is_taken_gives_way_and_an_equal_value_is_used_again() {
+fn name_conflicts_get_a_suffix_and_equal_values_are_reused() {
     let mut file = file("A=old\n");
     assert_eq!(file.add("A", "new").unwrap(), "A_2");
     assert_eq!(file.add("A", "old").unwrap(), "A");
@@ -30,7 +30,7 @@ fn a_name_that_is_taken_gives_way_and_an_equal_value_is_used_again() {
 }
 
 #[test]
-fn secrets_of_another_place_are_taken_with_comments_or_added_unless_they_differ() {
+fn secrets_of_another_file_are_merged_unless_they_conflict() {
     let mut empty = file("");
     empty.take_all(&file("# mine\nA=1\n")).unwrap();
     assert_eq!(empty.text, "# mine\nA=1\n");
@@ -41,7 +41,7 @@ fn secrets_of_another_place_are_taken_with_comments_or_added_unless_they_differ(
 }
 
 #[test]
-fn a_name_has_only_so_many_values() {
+fn suffixes_of_a_name_are_limited() {
     let mut file = file("");
     for n in 0..MAX_OF_A_NAME {
         file.add("A", &format!("v{n}")).unwrap();
@@ -50,7 +50,7 @@ fn a_name_has_only_so_many_values() {
 }
 
 #[test]
-fn an_open_quote_is_not_closed_by_what_is_added() {
+fn files_with_an_unclosed_quote_are_not_edited() {
     let mut file = file("A='open\n");
     assert!(file.add("B", "# b").is_err());
     assert_eq!(file.text, "A='open\n");

@@ -30,7 +30,7 @@ fn switched(text: &str, name: &str, enabled: bool) -> String {
 }
 
 #[test]
-fn a_server_is_added_wherever_servers_can_stand() {
+fn a_server_is_added_to_every_form_of_the_section() {
     let new = "  new:\n    command: x\n";
     for (before, after) in [
         ("", format!("mcp_servers:\n{new}")),
@@ -78,7 +78,7 @@ fn a_server_is_added_wherever_servers_can_stand() {
 }
 
 #[test]
-fn json_over_several_lines_stays_so() {
+fn multi_line_json_remains_multi_line() {
     let before = "{\n  \"mcp_servers\": {\n    \"a\": {\"url\": \"x\"}\n  }\n}\n";
     let after = with_new(before);
     insta::assert_snapshot!(after, @r#"
@@ -96,7 +96,7 @@ fn json_over_several_lines_stays_so() {
 }
 
 #[test]
-fn only_what_belongs_to_a_server_goes_with_it() {
+fn a_server_is_removed_with_only_its_own_comments() {
     let text = "\
 # head
 mcp_servers: # all
@@ -130,7 +130,7 @@ model: x
 }
 
 #[test]
-fn the_last_server_leaves_an_empty_section_or_none() {
+fn removing_the_last_server_leaves_an_empty_section_or_none() {
     for (before, after) in [
         ("mcp_servers:\n  a:\n    url: x\n", ""),
         ("model: x\nmcp_servers:\n  a:\n    url: x\n", "model: x\n"),
@@ -145,7 +145,7 @@ fn the_last_server_leaves_an_empty_section_or_none() {
 }
 
 #[test]
-fn within_braces_the_comma_goes_too() {
+fn removing_from_a_flow_mapping_removes_the_comma() {
     let text = "mcp_servers: {a: {url: x, args: [1, 2]}, b: {url: 'y, }'}, c: {}}\n";
     assert_eq!(without(text, "a"), "mcp_servers: {b: {url: 'y, }'}, c: {}}\n");
     assert_eq!(without(text, "b"), "mcp_servers: {a: {url: x, args: [1, 2]}, c: {}}\n");
@@ -153,7 +153,7 @@ fn within_braces_the_comma_goes_too() {
 }
 
 #[test]
-fn a_switch_changes_one_word_or_adds_one_line() {
+fn toggling_a_server_changes_a_word_or_adds_a_line() {
     for (before, after) in [
         (
             "mcp_servers:\n  a:\n    url: x\n    enabled: yes # why\n",
@@ -190,7 +190,7 @@ fn a_switch_changes_one_word_or_adds_one_line() {
 }
 
 #[test]
-fn a_replaced_server_keeps_its_place_and_the_comments_above() {
+fn a_replaced_server_keeps_its_position_and_leading_comments() {
     for (before, after) in [
         (
             "mcp_servers:\n  # mine\n  a: # c\n    url: y\n  b:\n    url: z\n",
@@ -208,7 +208,7 @@ fn a_replaced_server_keeps_its_place_and_the_comments_above() {
 }
 
 #[test]
-fn what_cannot_be_edited_safely_is_left_alone() {
+fn entries_that_cannot_be_edited_safely_are_unchanged() {
     for (text, name) in [
         ("x: &x {a: {url: x}}\nmcp_servers: *x\n", "a"),
         ("mcp_servers:\n  a: &a\n    url: x\n  b: *a\n", "a"),
@@ -293,13 +293,13 @@ fn section_head(line: &str) -> String {
 
 proptest! {
     #[test]
-    fn what_is_added_and_removed_leaves_no_trace((text, _) in configuration()) {
+    fn adding_and_removing_a_server_restores_the_text((text, _) in configuration()) {
         let added = with_new(&text);
         prop_assert_eq!(without(&added, "new"), text);
     }
 
     #[test]
-    fn a_switch_touches_one_line((text, count) in configuration(), which in any::<usize>()) {
+    fn toggling_a_server_changes_one_line((text, count) in configuration(), which in any::<usize>()) {
         let name = format!("s{}", which % count);
         let off = switched(&text, &name, false);
         let lines: Vec<_> = off.lines().collect();
@@ -311,7 +311,7 @@ proptest! {
     }
 
     #[test]
-    fn removing_leaves_the_others_as_they_are((text, count) in configuration(), which in any::<usize>()) {
+    fn removing_keeps_the_other_servers((text, count) in configuration(), which in any::<usize>()) {
         let name = format!("s{}", which % count);
         let before = file(&text);
         let after = file(&without(&text, &name));

@@ -15,7 +15,7 @@ fn read_back(text: &str) -> Json {
 }
 
 #[test]
-fn an_entry_reads_as_a_person_would_write_it() {
+fn entries_are_written_in_idiomatic_yaml() {
     let entry = json!({
         "env": {"TOKEN": "${TOKEN}", "MODE": "yes", "PORT": "8080", "NOTE": "a: b # c"},
         "args": ["-y", "@scope/server", "--root", "C:\\x", "", "~", "1.0", "it's \"so\""],
@@ -52,7 +52,7 @@ fn an_entry_reads_as_a_person_would_write_it() {
 }
 
 #[test]
-fn what_yaml_would_take_for_something_else_is_quoted() {
+fn ambiguous_yaml_scalars_are_quoted() {
     for text in [
         "",
         "~",
@@ -118,7 +118,7 @@ fn what_yaml_would_take_for_something_else_is_quoted() {
 
 proptest! {
     #[test]
-    fn any_value_reads_back_as_it_was(
+    fn any_value_round_trips(
         text in "([ -~]|[\n\t\r:#\"'\\\\-]|\\PC){0,24}",
         lines in "([a-z #:-]{0,6}\n){0,4}[a-z #]{0,4}",
     ) {

@@ -5,7 +5,7 @@ use super::*;
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
 #[test]
-fn a_digest_is_written_as_it_is_read() {
+fn digests_round_trip_through_text() {
     let digest = Digest::parse(ABC).unwrap();
     assert_eq!(digest.to_string(), ABC);
     assert_eq!(Digest::parse(&ABC.to_uppercase()), Some(digest));
@@ -15,7 +15,7 @@ fn a_digest_is_written_as_it_is_read() {
 }
 
 #[test]
-fn a_digest_is_that_of_all_bytes() {
+fn digest_covers_all_bytes() {
     let (count, context) = hash(&mut &b"abc"[..]).unwrap();
     assert_eq!((count, Digest::of(&context).to_string().as_str()), (3, ABC));
 }

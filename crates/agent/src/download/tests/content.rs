@@ -14,7 +14,7 @@ fn assert_refused(ground: &Ground, server: &FileServer) {
 }
 
 #[test]
-fn a_good_file_comes_into_its_place() {
+fn a_valid_file_is_stored_at_its_target() {
     let ground = Ground::new();
     let good = bytes(300_000);
     let content = ServedFile::new(good.clone());
@@ -28,7 +28,7 @@ fn a_good_file_comes_into_its_place() {
 }
 
 #[test]
-fn an_empty_file_is_not_even_asked_for() {
+fn an_empty_file_needs_no_request() {
     let ground = Ground::new();
     let server = FileServer::start(|_, _, _| Ok(()));
     assert_eq!(ground.fetch(&server, b"").result.unwrap(), DownloadOutcome::Fetched);
@@ -36,7 +36,7 @@ fn an_empty_file_is_not_even_asked_for() {
 }
 
 #[test]
-fn another_length_than_the_promised_one_is_refused_before_anything_is_read() {
+fn unexpected_content_length_is_rejected_before_reading() {
     for stated in [9_u64, 11, 1_000_000_000_000_000] {
         let ground = Ground::new();
         let server = FileServer::start(move |_, _, stream| {
@@ -52,7 +52,7 @@ fn another_length_than_the_promised_one_is_refused_before_anything_is_read() {
 }
 
 #[test]
-fn a_body_without_end_is_refused_at_the_first_byte_too_many() {
+fn endless_body_is_rejected_at_the_first_excess_byte() {
     let ground = Ground::new();
     let (gone, left) = std::sync::mpsc::channel();
     let server = FileServer::start(move |_, _, stream| {
@@ -73,7 +73,7 @@ fn a_body_without_end_is_refused_at_the_first_byte_too_many() {
 }
 
 #[test]
-fn other_bytes_are_refused_and_both_digests_named() {
+fn digest_mismatch_is_rejected_naming_both_digests() {
     let ground = Ground::new();
     let content = ServedFile::new("0123456780");
     let server =
@@ -87,7 +87,7 @@ fn other_bytes_are_refused_and_both_digests_named() {
 }
 
 #[test]
-fn a_web_page_is_no_file() {
+fn html_responses_are_rejected() {
     for kind in ["text/html; charset=utf-8", "TEXT/HTML", "application/xhtml+xml"] {
         let ground = Ground::new();
         let server = FileServer::start(move |_, _, stream| {
@@ -119,7 +119,7 @@ fn a_redirect_is_not_followed() {
 }
 
 #[test]
-fn what_was_packed_on_the_way_is_refused() {
+fn compressed_responses_are_rejected() {
     let ground = Ground::new();
     let server = FileServer::start(|_, _, stream| {
         write_head(stream, "200 OK", "Content-Encoding: gzip\r\nContent-Length: 3\r\n")?;
@@ -131,7 +131,7 @@ fn what_was_packed_on_the_way_is_refused() {
 }
 
 #[test]
-fn a_part_that_nobody_asked_for_is_refused() {
+fn unrequested_partial_content_is_rejected() {
     let ground = Ground::new();
     let server = FileServer::start(|_, _, stream| {
         let head = "Content-Range: bytes 0-9/10\r\nContent-Length: 10\r\n";
@@ -143,7 +143,7 @@ fn a_part_that_nobody_asked_for_is_refused() {
 }
 
 #[test]
-fn who_says_no_is_believed_at_once() {
+fn client_errors_are_not_retried() {
     for status in ["401 Unauthorized", "403 Forbidden", "404 Not Found", "410 Gone"] {
         let ground = Ground::new();
         let server = FileServer::start(move |_, _, stream| {

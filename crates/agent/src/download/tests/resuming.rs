@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn a_cut_anywhere_goes_on_where_it_was() {
+fn interrupted_download_resumes_at_its_offset() {
     let good = bytes(100_000);
     for cut in [1, 10, 50_000, 99_999] {
         let ground = Ground::new();
@@ -32,7 +32,7 @@ fn a_cut_anywhere_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_connection_that_is_closed_without_a_word_is_tried_again() {
+fn connections_closed_without_a_response_are_retried() {
     let ground = Ground::new();
     let content = ServedFile::new("abc");
     let server = FileServer::start(move |number, asked, stream| match number {
@@ -47,7 +47,7 @@ fn a_connection_that_is_closed_without_a_word_is_tried_again() {
 }
 
 #[test]
-fn a_server_without_parts_begins_anew() {
+fn download_restarts_if_the_server_ignores_ranges() {
     let ground = Ground::new();
     let good = bytes(50_000);
     let content = ServedFile { has_parts: false, ..ServedFile::new(good.clone()) };
@@ -61,7 +61,7 @@ fn a_server_without_parts_begins_anew() {
 }
 
 #[test]
-fn a_file_that_changed_meanwhile_begins_anew() {
+fn download_restarts_if_the_file_changed() {
     let good = bytes(50_000);
     let mut old = good.clone();
     old[0] ^= 1;
@@ -92,7 +92,7 @@ fn a_file_that_changed_meanwhile_begins_anew() {
 }
 
 #[test]
-fn a_part_of_a_file_of_another_size_is_refused() {
+fn a_range_of_a_file_of_another_size_is_rejected() {
     let ground = Ground::new();
     let content = ServedFile::new(bytes(1000));
     let server = FileServer::start(move |number, asked, stream| {
@@ -109,7 +109,7 @@ fn a_part_of_a_file_of_another_size_is_refused() {
 }
 
 #[test]
-fn a_part_from_elsewhere_in_the_file_is_refused() {
+fn a_range_at_the_wrong_offset_is_rejected() {
     for range in ["bytes 499-999/1000", "bytes 501-999/1000", "bytes 500-1000/1000", "nonsense"] {
         let ground = Ground::new();
         let content = ServedFile::new(bytes(1000));
@@ -126,7 +126,7 @@ fn a_part_from_elsewhere_in_the_file_is_refused() {
 }
 
 #[test]
-fn what_was_there_before_is_hashed_again_and_used() {
+fn existing_partial_file_is_rehashed_and_resumed() {
     let good = bytes(10_000);
     let ground = Ground::new();
     fs::write(ground.part(), &good[..4000]).unwrap();
@@ -139,7 +139,7 @@ fn what_was_there_before_is_hashed_again_and_used() {
 }
 
 #[test]
-fn what_was_there_before_and_is_of_another_file_begins_anew() {
+fn partial_file_with_other_content_is_discarded() {
     let good = bytes(10_000);
     let wrong = vec![b'x'; 4000];
     let too_long = vec![b'x'; 10_001];
@@ -158,7 +158,7 @@ fn what_was_there_before_and_is_of_another_file_begins_anew() {
 }
 
 #[test]
-fn what_was_whole_before_is_put_in_place_without_asking() {
+fn a_complete_partial_file_is_installed_without_a_request() {
     let good = bytes(10_000);
     let ground = Ground::new();
     fs::write(ground.part(), &good).unwrap();
@@ -168,7 +168,7 @@ fn what_was_whole_before_is_put_in_place_without_asking() {
 }
 
 #[test]
-fn a_part_beyond_the_end_begins_anew() {
+fn download_restarts_after_range_not_satisfiable() {
     let ground = Ground::new();
     fs::write(ground.part(), "01234").unwrap();
     let content = ServedFile::new("0123456789");
@@ -183,7 +183,7 @@ fn a_part_beyond_the_end_begins_anew() {
 }
 
 #[test]
-fn tries_that_get_no_further_come_to_an_end() {
+fn attempts_without_progress_are_limited() {
     let ground = Ground::new();
     let server = FileServer::start(|_, _, stream| {
         write_head(stream, "200 OK", "Transfer-Encoding: chunked\r\n")?;
@@ -201,7 +201,7 @@ fn tries_that_get_no_further_come_to_an_end() {
 }
 
 #[test]
-fn tries_that_get_a_little_further_come_to_an_end_too() {
+fn attempts_with_little_progress_are_limited() {
     let mut ground = Ground::new();
     ground.limits.tries = 7;
     let content = ServedFile::new(bytes(100));
@@ -214,7 +214,7 @@ fn tries_that_get_a_little_further_come_to_an_end_too() {
 }
 
 #[test]
-fn a_file_that_drips_is_given_up_and_gone_on_with() {
+fn slow_connection_is_closed_and_the_download_resumed() {
     let mut ground = Ground::new();
     ground.limits.stretch = Duration::from_millis(200);
     ground.limits.least_bytes = 1000;
@@ -238,7 +238,7 @@ fn a_file_that_drips_is_given_up_and_gone_on_with() {
 }
 
 #[test]
-fn silence_is_given_up() {
+fn a_silent_server_times_out() {
     let mut ground = Ground::new();
     ground.limits.silence = Duration::from_millis(100);
     ground.limits.fruitless = 2;
@@ -257,7 +257,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     /// Wherever it breaks and whatever the server can do: in the end the very file is there.
     #[test]
-    fn whatever_breaks_the_file_is_right_in_the_end(
+    fn any_interruption_results_in_the_correct_file(
         cuts in prop::collection::vec(1_usize..3000, 0..4),
         has_parts: bool,
         has_tag: bool,

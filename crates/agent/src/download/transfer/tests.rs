@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_part_says_which_bytes_it_has() {
+fn content_range_is_parsed() {
     assert_eq!(content_range("bytes 5-9/10"), Some((5..10, Some(10))));
     assert_eq!(content_range("bytes 5-9/*"), Some((5..10, None)));
     for wrong in ["", "bytes */10", "bytes 9-5/10", "bytes 5-/10", "items 5-9/10", "bytes 5-9"] {
@@ -12,7 +12,7 @@ fn a_part_says_which_bytes_it_has() {
 }
 
 #[test]
-fn a_weak_tag_stands_for_no_bytes() {
+fn weak_etags_are_ignored() {
     let of = |tag: &'static str| {
         strong_tag(&HeaderMap::from_iter([(ETAG, HeaderValue::from_static(tag))]))
     };

@@ -8,7 +8,7 @@ fn local() -> ServerEntry {
 }
 
 #[test]
-fn a_missing_program_says_where_it_comes_from() {
+fn missing_program_advice_names_its_installer() {
     let error = |command: &str| Error::MissingExecutable {
         command: command.to_owned(),
         searched: String::new(),
@@ -20,7 +20,7 @@ fn a_missing_program_says_where_it_comes_from() {
 }
 
 #[test]
-fn a_timeout_names_the_limit_that_was_reached() {
+fn timeout_advice_names_the_exceeded_limit() {
     let of = |method: &str, seconds| {
         let idle = Duration::from_secs(seconds);
         advice(&Error::CallTimeout { method: method.to_owned(), idle }, &local()).remove(0)
@@ -40,7 +40,7 @@ fn a_command_line_can_be_pasted_and_shows_no_secret() {
 }
 
 #[test]
-fn an_unknown_issuer_leads_to_ssl_verify() {
+fn unknown_issuer_advice_names_ssl_verify() {
     let error = Error::Tls {
         url: "https://x".to_owned(),
         reason: "invalid peer certificate: UnknownIssuer".to_owned(),

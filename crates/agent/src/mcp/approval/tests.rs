@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_what_changed_is_shown() {
+fn only_changed_lines_are_shown() {
     let got = difference("a\nb\nc\nd", "a\nx\nc\nd\ne");
     assert_eq!(got, "- b\n+ x\n+ e");
     assert_eq!(difference("same", "same"), "");

@@ -43,7 +43,7 @@ fn told(visit: &SignInPage, page: PageDelivery, can_paste: bool) -> String {
 }
 
 #[test]
-fn the_address_stands_whole_on_a_line_of_its_own() {
+fn sign_in_url_is_printed_unbroken_on_its_own_line() {
     for (page, can_paste) in [
         (PageDelivery::Opens, true),
         (PageDelivery::Opens, false),
@@ -61,7 +61,7 @@ fn the_address_stands_whole_on_a_line_of_its_own() {
 }
 
 #[test]
-fn the_tunnel_leads_to_the_port_that_listens() {
+fn suggested_tunnel_uses_the_listening_port() {
     let text = told(&visit(), PageDelivery::IsPrinted, true);
     assert!(text.contains("ssh -N -L 27890:127.0.0.1:27890 ada@host\n"), "{text}");
     // A browser that comes back through a proxy needs none.
@@ -71,7 +71,7 @@ fn the_tunnel_leads_to_the_port_that_listens() {
 }
 
 #[test]
-fn a_code_is_suggested_only_where_no_browser_opens_and_the_server_offers_it() {
+fn device_code_is_suggested_only_without_a_browser_if_offered() {
     let suggestion = "agent mcp login docs --device\n";
     let offering = SignInPage { offers_device_code: true, ..visit() };
     assert!(told(&offering, PageDelivery::IsPrinted, true).contains(suggestion));
@@ -80,13 +80,13 @@ fn a_code_is_suggested_only_where_no_browser_opens_and_the_server_offers_it() {
 }
 
 #[test]
-fn nothing_in_an_address_drives_the_terminal() {
+fn control_characters_in_urls_are_percent_encoded() {
     let shown = shown_address("https://a.example/\x1b[2J\n\u{202e}é x");
     assert_eq!(shown, "https://a.example/%1B[2J%0A%E2%80%AE%C3%A9%20x");
 }
 
 #[test]
-fn this_machine_is_named_as_it_was_reached() {
+fn tunnel_names_the_host_of_the_ssh_connection() {
     let of = |pairs: &[(&str, &str)]| {
         let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         SshHost::find(&pairs.collect()).tunnel(5000)
@@ -103,7 +103,7 @@ fn this_machine_is_named_as_it_was_reached() {
 }
 
 #[test]
-fn only_a_way_back_to_this_machine_needs_a_tunnel() {
+fn only_loopback_redirects_need_a_tunnel() {
     for here in ["http://127.0.0.1:1/callback", "http://localhost/x", "http://[::1]:9/"] {
         assert!(is_loopback(here), "{here}");
     }

@@ -8,7 +8,7 @@ const OWN: &str = "https://own.example.com/client.json";
 const ALL: &str = "https://all.example.com/client.json";
 
 #[test]
-fn a_server_uses_its_own_document_before_that_of_all() {
+fn document_of_a_server_precedes_the_global_one() {
     let parsed = Parsed { client_metadata_url: Some(Text::literal(ALL)), ..Parsed::default() };
     let mut oauth = OauthOptions::default();
     assert_eq!(address(&oauth, &parsed), Some(ALL));
@@ -19,7 +19,7 @@ fn a_server_uses_its_own_document_before_that_of_all() {
 }
 
 #[test]
-fn every_key_that_stands_in_its_place_is_named() {
+fn every_option_that_disables_the_document_is_reported() {
     let text = || Some(Text::literal("x"));
     let plain = OauthOptions::default;
     for (key, oauth) in [
@@ -43,7 +43,7 @@ fn every_key_that_stands_in_its_place_is_named() {
 }
 
 #[test]
-fn a_built_in_address_that_is_wrong_is_not_used() {
+fn invalid_built_in_address_is_ignored() {
     let wrong = "http://x.example.com/client.json";
     assert_eq!(sound(Some(wrong)), None);
     assert_eq!(fault(Some(wrong)), Some((wrong, "it does not use https")));

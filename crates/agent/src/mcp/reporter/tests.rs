@@ -5,7 +5,7 @@ use crate::output::{Color, Style, Volume};
 use mcp_client::redact::Redactor;
 
 #[test]
-fn what_waits_to_be_drawn_is_bounded_and_the_newest_stays() {
+fn pending_messages_are_limited_to_the_newest() {
     let output = Output::new(Style::Human, Volume::Normal, Color::Auto);
     let reporter =
         Reporter::new(output, Sanitizer::new(Arc::new(Redactor::default())), MessageSink::Kept);

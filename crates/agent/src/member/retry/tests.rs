@@ -23,7 +23,7 @@ fn refused(status: u16, after: Option<&'static str>, code: &str) -> MemberError 
 }
 
 #[test]
-fn a_broken_connection_is_mended_a_few_times_where_it_is_safe() {
+fn safe_requests_are_retried_a_limited_number_of_times() {
     let mut tries = RetryState::new(Duration::ZERO, true);
     let pauses: Vec<_> = std::iter::from_fn(|| tries.pause(&broken())).take(99).collect();
     assert_eq!(pauses.len(), MAX_MENDS as usize);
@@ -38,7 +38,7 @@ fn a_broken_connection_is_mended_a_few_times_where_it_is_safe() {
 }
 
 #[test]
-fn a_service_that_restarts_behind_a_broken_connection_is_waited_for() {
+fn restarting_service_is_retried_after_a_broken_connection() {
     let away = MemberError::Unreachable { reason: "x".to_owned() };
     let mut tries = RetryState::new(Duration::ZERO, true);
     assert_eq!(tries.pause(&away), None, "it was never there");
@@ -49,7 +49,7 @@ fn a_service_that_restarts_behind_a_broken_connection_is_waited_for() {
 }
 
 #[test]
-fn waits_are_as_long_as_the_service_says_and_not_longer_than_the_person_does() {
+fn waits_follow_retry_after_within_the_wait_limit() {
     let busy = refused(429, Some("7"), "rate_limited");
     let mut tries = RetryState::new(Duration::from_mins(1), true);
     assert_eq!(tries.pause(&busy), Some(Duration::from_secs(7)));

@@ -4,7 +4,7 @@ use super::*;
 use crate::file_name::MAX_NAME_BYTES;
 
 #[test]
-fn names_stay_in_their_folder() {
+fn names_cannot_leave_the_model_folder() {
     let longest = "a".repeat(MAX_NAME_BYTES);
     for good in ["a", "7", "Qwen2.5-0.5B_Q8", "x-", longest.as_str()] {
         assert_eq!(Name::parse(good).unwrap().as_str(), good);
@@ -18,7 +18,7 @@ fn names_stay_in_their_folder() {
 }
 
 #[test]
-fn a_file_has_the_name_before_its_ending() {
+fn model_name_is_the_file_stem() {
     let of = |path: &str| Name::of_any_file(Path::new(path)).map(|name| name.to_string());
     assert_eq!(of("/x/small.Q4_1.gguf").as_deref(), Some("small.Q4_1"));
     assert_eq!(of("small").as_deref(), Some("small"));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn of_much_that_is_said_the_last_errors_are_told() {
+fn only_the_last_pip_errors_are_reported() {
     let said = "WARNING: x\nERROR: a\n\nERROR: b\x1b[2J\nERROR: c\nERROR: d\n";
     assert_eq!(told(said), ["b\\u{1b}[2J", "c", "d"]);
     assert_eq!(told("one\ntwo\n"), ["one", "two"]);

@@ -23,7 +23,7 @@ fn line(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_line_ends_with_either_end() {
+fn a_line_ends_with_newline_or_carriage_return() {
     assert_eq!(line(b"skip\n"), "skip");
     assert_eq!(line(b"skip\r"), "skip");
     assert_eq!(line(b"\n"), "");
@@ -31,27 +31,27 @@ fn a_line_ends_with_either_end() {
 }
 
 #[test]
-fn what_was_typed_can_be_taken_back() {
+fn typed_characters_can_be_erased() {
     assert_eq!(line(b"skop\x7f\x7fip\n"), "skip");
     assert_eq!(line(b"\x7f\x08abc\x15x\n"), "x");
     assert_eq!(typed(b"sk\x7f").1, "s\x08 \x08sk\x08 \x08\x08 \x08s");
 }
 
 #[test]
-fn the_end_of_input_counts_on_an_empty_line_only() {
+fn end_of_input_is_recognised_only_on_an_empty_line() {
     assert_eq!(typed(b"\x04").0, Some(LineInput::Ended));
     assert_eq!(line(b"a\x04b\n"), "ab");
 }
 
 #[test]
-fn keys_that_are_no_letters_leave_nothing_behind() {
+fn escape_sequences_are_ignored() {
     assert_eq!(line(b"a\x1b[A\x1b[1;5C\x1bOPb\x07\n"), "ab");
     // As terminals mark what is pasted.
     assert_eq!(line(b"\x1b[200~http://x\x1b[201~\n"), "http://x");
 }
 
 #[test]
-fn a_code_that_is_pasted_is_not_shown() {
+fn pasted_code_is_not_echoed() {
     let pasted = b"http://127.0.0.1:27890/callback?code=topsecret&state=x\n";
     let (read, shown) = typed(pasted);
     for piece in ["http", "127", "code", "topsecret", "state"] {
@@ -68,7 +68,7 @@ fn a_code_that_is_pasted_is_not_shown() {
 }
 
 #[test]
-fn nothing_of_a_secret_is_shown_where_no_word_is_known() {
+fn without_keywords_only_the_input_length_is_shown() {
     let mut editor = Editor::new(&[]);
     let shown =
         |editor: &mut Editor, byte| editor.take(byte).map_or(editor.redraw(), |_| "?".into());
@@ -77,7 +77,7 @@ fn nothing_of_a_secret_is_shown_where_no_word_is_known() {
 }
 
 #[test]
-fn a_line_is_longer_than_terminals_allow_but_not_endless() {
+fn lines_may_exceed_the_terminal_limit_but_are_bounded() {
     let long = |length: usize| {
         let mut editor = Editor::new(&["skip", "cancel", "s"]);
         assert!((0..length).all(|_| editor.take(b'x').is_none()));
@@ -91,7 +91,7 @@ fn a_line_is_longer_than_terminals_allow_but_not_endless() {
 }
 
 #[test]
-fn letters_of_any_script_are_kept() {
+fn non_ascii_input_is_preserved() {
     assert_eq!(line("grün\n".as_bytes()), "grün");
     assert_eq!(line(b"\xff\n"), "\u{fffd}");
 }

@@ -18,7 +18,7 @@ fn ground() -> (tempfile::TempDir, SkillFolders) {
 }
 
 #[test]
-fn a_skill_of_the_project_hides_one_of_the_home() {
+fn project_skill_overrides_a_home_skill() {
     let (_folder, places) = ground();
     let project = places.project().unwrap().to_owned();
     write(places.home(), "both", "of home");
@@ -43,7 +43,7 @@ fn a_skill_of_the_project_hides_one_of_the_home() {
 }
 
 #[test]
-fn a_broken_skill_is_named_and_the_others_live() {
+fn broken_skills_are_reported_and_the_others_loaded() {
     let (_folder, places) = ground();
     write(places.home(), "good", "fine");
     write(places.home(), "Bad Name", "fine");
@@ -61,7 +61,7 @@ fn a_broken_skill_is_named_and_the_others_live() {
 }
 
 #[test]
-fn a_broken_skill_of_the_project_hides_nothing() {
+fn a_broken_project_skill_does_not_override() {
     let (_folder, places) = ground();
     write(places.home(), "both", "of home");
     write(places.project().unwrap(), "both", "[x");
@@ -76,7 +76,7 @@ fn a_broken_skill_of_the_project_hides_nothing() {
 }
 
 #[test]
-fn a_skill_of_the_project_may_not_be_elsewhere() {
+fn project_skills_may_not_link_outside_the_project() {
     let (folder, places) = ground();
     write(folder.path(), "away", "elsewhere");
     let project = places.project().unwrap();
@@ -90,7 +90,7 @@ fn a_skill_of_the_project_may_not_be_elsewhere() {
 }
 
 #[test]
-fn there_is_an_end_to_skills() {
+fn the_number_of_skills_is_limited() {
     let (_folder, places) = ground();
     for number in 0..=MAX_SKILLS {
         write(places.home(), &format!("s{number:04}"), "one of many");
@@ -101,7 +101,7 @@ fn there_is_an_end_to_skills() {
 }
 
 #[test]
-fn there_is_an_end_to_a_folder_of_skills() {
+fn the_entries_of_a_skill_folder_are_limited() {
     let (_folder, places) = ground();
     for number in 0..=MAX_ENTRIES {
         fs::create_dir_all(places.home().join(format!("s{number:04}"))).unwrap();
@@ -110,7 +110,7 @@ fn there_is_an_end_to_a_folder_of_skills() {
 }
 
 #[test]
-fn unknown_names_get_the_nearest() {
+fn unknown_skill_names_get_a_suggestion() {
     let (_folder, places) = ground();
     write(places.home(), "review", "x");
     let catalogue = places.catalogue();

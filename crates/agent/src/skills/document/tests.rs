@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_document_has_a_name_a_description_and_a_body() {
+fn document_has_name_description_and_body() {
     let text = "---\nname: tidy-up\ndescription: >\n  Tidies\n  up\nlicense: MIT\n---\n\n# Do\n\n---\nit\n";
     for text in [text.to_owned(), format!("\u{feff}{text}"), text.replace('\n', "\r\n")] {
         let document = Document::parse(&text).unwrap();
@@ -14,7 +14,7 @@ fn a_document_has_a_name_a_description_and_a_body() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn errors_name_their_line() {
     let long = "x".repeat(MAX_DESCRIPTION_CHARS + 1);
     let cases = [
         ("", Some(1), "must be `---`"),
@@ -38,7 +38,7 @@ fn what_is_wrong_is_told_with_its_line() {
 }
 
 #[test]
-fn a_front_matter_that_grows_without_end_is_refused() {
+fn exponential_yaml_aliases_are_rejected() {
     let mut text = "---\na: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
     for (one, other) in "abcdefgh".chars().zip("bcdefghi".chars()) {
         text.push_str(&format!("{other}: &{other} [{}]\n", vec![format!("*{one}"); 9].join(",")));
@@ -48,7 +48,7 @@ fn a_front_matter_that_grows_without_end_is_refused() {
 }
 
 #[test]
-fn nothing_in_an_error_drives_a_terminal() {
+fn errors_contain_no_control_characters() {
     let flaw = Document::parse("---\nname: \"\\e[2J\"\ndescription: x\n---\nb").unwrap_err();
     assert!(!flaw.what.chars().any(char::is_control), "{flaw:?}");
 }

@@ -14,7 +14,7 @@ fn skill() -> (tempfile::TempDir, Folder) {
 }
 
 #[test]
-fn files_are_read_by_their_path_in_the_folder() {
+fn files_are_read_by_relative_path() {
     let (_home, folder) = skill();
     assert_eq!(folder.files(), ["more/table.txt"]);
     assert_eq!(folder.text("more/table.txt").unwrap(), "1\n");
@@ -23,7 +23,7 @@ fn files_are_read_by_their_path_in_the_folder() {
 }
 
 #[test]
-fn no_path_leads_out_of_the_folder() {
+fn paths_outside_the_folder_are_rejected() {
     let (home, folder) = skill();
     let absolute = home.path().join("secret").display().to_string();
     let long = "a".repeat(MAX_PATH_BYTES + 1);
@@ -36,7 +36,7 @@ fn no_path_leads_out_of_the_folder() {
 }
 
 #[test]
-fn links_may_not_lead_out_and_pipes_are_not_opened() {
+fn outward_links_and_pipes_are_rejected() {
     use std::os::unix::fs::symlink;
     let (home, folder) = skill();
     symlink(home.path().join("secret"), folder.path().join("out")).unwrap();
@@ -58,7 +58,7 @@ fn links_may_not_lead_out_and_pipes_are_not_opened() {
 }
 
 #[test]
-fn a_file_has_a_size_and_an_encoding() {
+fn oversized_and_non_utf8_files_are_rejected() {
     let (_home, folder) = skill();
     let most = usize::try_from(MAX_FILE_BYTES).unwrap();
     let path = folder.path().join("big");
@@ -73,7 +73,7 @@ fn a_file_has_a_size_and_an_encoding() {
 }
 
 #[test]
-fn there_is_an_end_to_files() {
+fn the_number_of_files_is_limited() {
     let (_home, folder) = skill();
     for number in 0..MAX_FILES {
         fs::write(folder.path().join(format!("f{number:04}")), "").unwrap();
@@ -82,7 +82,7 @@ fn there_is_an_end_to_files() {
 }
 
 #[test]
-fn of_files_beyond_the_limit_only_the_size_counts() {
+fn files_beyond_the_limit_are_digested_by_size_only() {
     let (_home, folder) = skill();
     let big = usize::try_from(MAX_DIGEST_BYTES).unwrap();
     let write = |name: &str, text: &[u8]| fs::write(folder.path().join(name), text).unwrap();
@@ -96,7 +96,7 @@ fn of_files_beyond_the_limit_only_the_size_counts() {
 }
 
 #[test]
-fn a_digest_tells_the_instructions_from_the_files() {
+fn instructions_and_files_have_separate_digests() {
     let (_home, folder) = skill();
     let before = folder.digests();
     assert_eq!(folder.digests(), before);

@@ -29,7 +29,7 @@ impl Ground {
 }
 
 #[test]
-fn the_nearest_folder_with_a_mark_is_the_project() {
+fn the_nearest_marked_folder_is_the_project() {
     let ground = Ground::new(&["me/a/.agent", "me/a/b/c", "me/a/x/.agent", "me/.agent"]);
     for (here, project) in [
         ("me/a", Some("me/a/.agent/skills")),
@@ -42,7 +42,7 @@ fn the_nearest_folder_with_a_mark_is_the_project() {
 }
 
 #[test]
-fn nothing_is_looked_for_in_the_home_folder_or_above() {
+fn the_home_folder_and_its_parents_are_no_projects() {
     let ground = Ground::new(&[".agent", "me/.agent", "me/work", "other"]);
     assert_eq!(ground.project("elsewhere", "me/work"), None);
     assert_eq!(ground.project("me/.agent/profiles/x", "me/work"), None);
@@ -50,7 +50,7 @@ fn nothing_is_looked_for_in_the_home_folder_or_above() {
 }
 
 #[test]
-fn the_home_of_a_profile_is_no_project() {
+fn the_home_of_a_profile_is_not_a_project() {
     let ground = Ground::new(&["a/.agent/profiles/x", "a/b"]);
     assert_eq!(ground.project("a/.agent", "a/b"), None);
     assert_eq!(ground.project("a/.agent/profiles/x", "a"), None);
@@ -61,7 +61,7 @@ fn the_home_of_a_profile_is_no_project() {
 }
 
 #[test]
-fn folders_far_above_are_not_looked_at() {
+fn project_search_depth_is_limited() {
     let deep = format!("p/{}", vec!["d"; MAX_LEVELS].join("/"));
     let ground = Ground::new(&["p/.agent", &deep]);
     assert_eq!(ground.project("home", &deep), None);

@@ -39,7 +39,7 @@ impl Ground {
 }
 
 #[test]
-fn a_folder_is_copied_whole() {
+fn a_skill_folder_is_copied_completely() {
     let ground = Ground::new();
     ground.write("more/deep/run.sh", "#!/bin/sh\n");
     ground.write(".git/config", "x");
@@ -54,7 +54,7 @@ fn a_folder_is_copied_whole() {
 }
 
 #[test]
-fn nothing_is_overwritten_unless_it_is_asked_for() {
+fn installed_skills_are_overwritten_only_on_request() {
     let ground = Ground::new();
     ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Keep).unwrap();
     fs::write(ground.shelf().join("a/mine.txt"), "mine").unwrap();
@@ -69,7 +69,7 @@ fn nothing_is_overwritten_unless_it_is_asked_for() {
 }
 
 #[test]
-fn a_folder_without_a_good_document_is_refused() {
+fn folders_without_a_valid_document_are_rejected() {
     let ground = Ground::new();
     ground.write("SKILL.md", "---\nname: A\ndescription: x\n---\nDo it.\n");
     assert!(ground.refused().contains("SKILL.md:2: invalid name `A`"));
@@ -83,7 +83,7 @@ fn a_folder_without_a_good_document_is_refused() {
 }
 
 #[test]
-fn a_folder_has_an_end() {
+fn skill_folder_size_and_depth_are_limited() {
     let ground = Ground::new();
     for number in 1..MAX_FILES {
         ground.write(&format!("f{number}"), "x");
@@ -102,7 +102,7 @@ fn a_folder_has_an_end() {
 }
 
 #[test]
-fn a_folder_that_grows_while_it_is_copied_is_not_installed() {
+fn a_folder_that_grows_during_the_copy_is_not_installed() {
     let ground = Ground::new();
     ground.write("data", "x");
     let plan = ground.plan().unwrap();
@@ -112,7 +112,7 @@ fn a_folder_that_grows_while_it_is_copied_is_not_installed() {
 }
 
 #[test]
-fn links_pipes_and_strange_names_are_refused() {
+fn links_pipes_and_non_utf8_names_are_rejected() {
     use std::os::unix::fs::symlink;
     let ground = Ground::new();
     symlink("/etc/passwd", ground.source().join("link")).unwrap();
@@ -128,7 +128,7 @@ fn links_pipes_and_strange_names_are_refused() {
 }
 
 #[test]
-fn only_the_right_to_run_is_copied_of_the_rights() {
+fn only_the_executable_permission_is_copied() {
     use std::os::unix::fs::PermissionsExt;
     let ground = Ground::new();
     ground.write("run", "#!/bin/sh\n");

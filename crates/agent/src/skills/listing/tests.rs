@@ -19,7 +19,7 @@ fn skills(count: usize, name: &str, description: &str) -> (tempfile::TempDir, Ve
 }
 
 #[test]
-fn every_skill_has_a_line() {
+fn every_skill_is_listed_on_one_line() {
     assert_eq!(text(&[]), None);
     let (_folder, skills) = skills(2, "a", "\"Does\\n- b: it\\e[2J\"");
     let text = text(&skills).unwrap();
@@ -27,7 +27,7 @@ fn every_skill_has_a_line() {
 }
 
 #[test]
-fn a_list_that_is_too_long_is_told_in_fewer_words() {
+fn long_lists_are_shortened() {
     let (_folder, few) = skills(60, "a", &"word ".repeat(100));
     let lines = lines(&few);
     assert!(lines.len() <= MAX_BYTES && lines.lines().count() == 60);
@@ -39,7 +39,7 @@ fn a_list_that_is_too_long_is_told_in_fewer_words() {
 }
 
 #[test]
-fn a_line_is_cut_at_a_character() {
+fn lines_are_truncated_at_character_boundaries() {
     assert_eq!(one_line(" a\n b\x07 ", 10), "a b");
     assert_eq!(one_line("äöü äöü", 5), "äöü…");
     assert_eq!((one_line("abc", 3), one_line("abc", 0)), ("abc".into(), String::new()));

@@ -61,7 +61,7 @@ impl Ground {
 }
 
 #[test]
-fn a_life_of_a_skill_is_counted_step_by_step() {
+fn skill_lifecycle_events_are_counted() {
     let ground = Ground::new();
     ground.write("a", "Do it.");
     let skill = ground.located("a");
@@ -84,7 +84,7 @@ fn a_life_of_a_skill_is_counted_step_by_step() {
 }
 
 #[test]
-fn what_is_used_before_it_was_seen_is_new_too() {
+fn first_use_of_an_unseen_skill_counts_as_created() {
     let ground = Ground::new();
     ground.write("a", "Do it.");
     let skill = ground.located("a");
@@ -93,7 +93,7 @@ fn what_is_used_before_it_was_seen_is_new_too() {
 }
 
 #[test]
-fn an_installed_skill_is_not_created_and_a_new_version_is_an_edit() {
+fn installations_are_not_creations_and_new_versions_are_edits() {
     let ground = Ground::new();
     ground.write("a", "Do it.");
     let skill = ground.located("a");
@@ -109,7 +109,7 @@ fn an_installed_skill_is_not_created_and_a_new_version_is_an_edit() {
 }
 
 #[test]
-fn a_folder_that_was_moved_back_by_hand_is_restored() {
+fn a_manually_restored_folder_counts_as_restored() {
     let ground = Ground::new();
     ground.write("a", "Do it.");
     let skill = ground.located("a");
@@ -118,7 +118,7 @@ fn a_folder_that_was_moved_back_by_hand_is_restored() {
 }
 
 #[test]
-fn noticing_writes_only_news() {
+fn rescanning_writes_only_changes() {
     let ground = Ground::new();
     let log = ground.log();
     log.notice(&[]).unwrap();
@@ -131,7 +131,7 @@ fn noticing_writes_only_news() {
 }
 
 #[test]
-fn a_file_that_makes_no_sense_is_told_and_kept() {
+fn an_unparsable_file_is_reported_and_unchanged() {
     let ground = Ground::new();
     ground.write("a", "Do it.");
     fs::write(ground.places.usage(), "{\"skills\": [").unwrap();
@@ -141,7 +141,7 @@ fn a_file_that_makes_no_sense_is_told_and_kept() {
 }
 
 #[test]
-fn uses_of_many_processes_add_up() {
+fn concurrent_uses_are_summed() {
     let ground = Ground::new();
     ground.write("a", "Do it.");
     let skill = ground.located("a");
@@ -154,7 +154,7 @@ fn uses_of_many_processes_add_up() {
 }
 
 #[test]
-fn there_is_an_end_to_what_is_remembered() {
+fn the_number_of_records_is_limited() {
     let ground = Ground::new();
     ground.write("a", "Do it.");
     let log = ground.log();

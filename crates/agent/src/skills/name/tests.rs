@@ -4,7 +4,7 @@ use super::*;
 use crate::file_name::MAX_NAME_BYTES;
 
 #[test]
-fn names_are_short_and_plain() {
+fn names_are_short_ascii_identifiers() {
     let longest = "a".repeat(MAX_NAME_BYTES);
     for good in ["a", "7", "write-tests", "x-", longest.as_str()] {
         assert_eq!(Name::parse(good).unwrap().as_str(), good);

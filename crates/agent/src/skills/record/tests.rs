@@ -28,7 +28,7 @@ fn counted(
 }
 
 #[test]
-fn a_first_use_a_reuse_and_a_reuse_after_a_patch_are_three_things() {
+fn first_use_reuse_and_reuse_after_patch_are_distinguished() {
     let mut record = SkillRecord::new(&digests("a", "f"), at(0));
     let mut used = |skill: &str, files: &str, day| {
         counted(record.used(&digests(skill, files), at(day), Provenance::Local))
@@ -46,7 +46,7 @@ fn a_first_use_a_reuse_and_a_reuse_after_a_patch_are_three_things() {
 }
 
 #[test]
-fn a_change_before_the_first_use_is_a_change_and_the_use_is_the_first() {
+fn a_change_before_the_first_use_counts_as_an_edit() {
     let mut record = SkillRecord::new(&digests("a", "f"), at(0));
     let used = record.used(&digests("b", "f"), at(1), Provenance::Local);
     assert_eq!(counted(used), ("first_use", "not_applicable", "1", Some("patched")));
@@ -55,7 +55,7 @@ fn a_change_before_the_first_use_is_a_change_and_the_use_is_the_first() {
 }
 
 #[test]
-fn a_new_version_is_an_edit_and_the_next_use_comes_after_it() {
+fn a_new_version_counts_as_an_edit_before_the_next_use() {
     let mut record = SkillRecord::new(&digests("a", "f"), at(0));
     record.used(&digests("a", "f"), at(1), Provenance::Local);
     assert_eq!(record.replaced(&digests("a", "f"), at(2)), None);
@@ -65,7 +65,7 @@ fn a_new_version_is_an_edit_and_the_next_use_comes_after_it() {
 }
 
 #[test]
-fn a_skill_is_stale_after_ninety_days_once_and_fresh_when_used() {
+fn an_unused_skill_becomes_stale_once_after_ninety_days() {
     let stale = i64::from(STALE_DAYS);
     let mut record = SkillRecord::new(&digests("a", "f"), at(0));
     record.used(&digests("a", "f"), at(1), Provenance::Local);
@@ -79,7 +79,7 @@ fn a_skill_is_stale_after_ninety_days_once_and_fresh_when_used() {
 }
 
 #[test]
-fn only_what_was_put_away_is_restored() {
+fn only_archived_skills_are_restored() {
     let mut record = SkillRecord::new(&digests("a", "f"), at(0));
     assert_eq!(record.becomes(State::Active), None);
     assert_eq!(record.becomes(State::Archived), Some(SkillAction::Archived));
@@ -87,7 +87,7 @@ fn only_what_was_put_away_is_restored() {
 }
 
 #[test]
-fn a_record_of_another_version_can_be_read() {
+fn records_of_other_versions_are_readable() {
     let record: SkillRecord = serde_json::from_str("{\"uses\": 3, \"later\": 1}").unwrap();
     assert_eq!((record.uses, record.state), (3, State::Active));
 }

@@ -12,7 +12,7 @@ use crate::output::{Color, Output, Style, Volume};
 use task_loop::Sanitizer;
 
 #[test]
-fn many_further_files_are_not_all_named() {
+fn long_file_lists_are_truncated() {
     let folder = tempfile::tempdir().unwrap();
     let places = SkillFolders::of(folder.path().join("skills"), None, None);
     let skill = places.home().join("a");

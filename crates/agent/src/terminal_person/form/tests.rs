@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_is_typed_becomes_what_the_schema_wants() {
+fn form_input_is_converted_to_the_schema_type() {
     let cases = [
         ("7", json!({"type": "integer"}), json!(7)),
         ("1.5", json!({"type": "number", "minimum": 1}), json!(1.5)),
@@ -21,7 +21,7 @@ fn what_is_typed_becomes_what_the_schema_wants() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_what_is_wanted() {
+fn invalid_form_input_is_rejected_with_the_expected_type() {
     let cases = [
         ("x", json!({"type": "integer"}), "a whole number"),
         ("0", json!({"type": "integer", "minimum": 1}), "at least 1"),

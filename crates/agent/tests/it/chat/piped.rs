@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Ground, calls, says};
 
 #[test]
-fn each_line_is_a_message_and_answers_are_all_of_standard_output() {
+fn each_input_line_is_a_message_and_stdout_has_only_answers() {
     let ground = Ground::new();
     ground.script(vec![says("One."), says("Two.\n"), says("Three.")]);
     let run = ground.piped(&[], "first\n\nsecond \\\nline\nthird");
@@ -21,7 +21,7 @@ fn each_line_is_a_message_and_answers_are_all_of_standard_output() {
 }
 
 #[test]
-fn a_dash_takes_everything_as_one_message() {
+fn dash_reads_all_input_as_one_message() {
     let ground = Ground::new();
     ground.script(vec![says("Read.")]);
     let run = ground.piped(&["-"], "/quit\nthis too\n");
@@ -30,7 +30,7 @@ fn a_dash_takes_everything_as_one_message() {
 }
 
 #[test]
-fn a_failure_is_told_and_the_rest_is_done() {
+fn a_failed_message_is_reported_and_the_next_ones_run() {
     let ground = Ground::new();
     ground.script(vec![Step::Status(400), says("Two.")]);
     let run = ground.piped(&[], "first\n/nonsense\nsecond\n");
@@ -39,7 +39,7 @@ fn a_failure_is_told_and_the_rest_is_done() {
 }
 
 #[test]
-fn a_program_gets_every_event_and_every_answer_on_a_line() {
+fn json_output_has_one_event_per_line() {
     let ground = Ground::new();
     ground.script(vec![says("One.")]);
     let input = "first\n/help\n/model\n/model ollama/second\n/tools\n/mcp\n/cost\n/metrics\n/history\n\
@@ -60,7 +60,7 @@ fn a_program_gets_every_event_and_every_answer_on_a_line() {
 }
 
 #[test]
-fn nobody_is_there_to_approve() {
+fn tool_calls_are_declined_without_a_terminal() {
     let ground = Ground::new();
     let folder = std::fs::canonicalize(ground.bench.work()).unwrap();
     let launch = agent_test_support::mcp::filesystem_stdio(&folder);
@@ -97,7 +97,7 @@ fn answer_with_servers(ground: &Ground, arguments: &[&str], message: &str) -> St
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it() {
+fn a_closed_stdout_ends_the_program() {
     let ground = Ground::new();
     ground.upstream.set_default(says("Hello."));
     let mut child = ground
@@ -116,7 +116,7 @@ fn a_reader_that_goes_away_ends_it() {
 }
 
 #[test]
-fn without_a_service_or_a_key_it_says_what_to_do() {
+fn missing_service_or_key_is_reported_with_a_hint() {
     let mut ground = Ground::new();
     ground.down();
     let run = ground.piped(&[], "hello\n");
@@ -128,7 +128,7 @@ fn without_a_service_or_a_key_it_says_what_to_do() {
 }
 
 #[test]
-fn the_help_has_examples_and_nonsense_is_refused() {
+fn help_has_examples_and_invalid_options_are_rejected() {
     let bench = crate::command_line::bench();
     let help = bench.run(["chat", "--help"]);
     assert!(help.stdout.contains("Examples:") && help.stdout.contains("agent chat --resume"));

@@ -23,7 +23,7 @@ fn writes(folder: &std::path::Path, name: &str) -> agent_test_support::upstream:
 }
 
 #[test]
-fn a_call_is_shown_with_its_time_and_size() {
+fn tool_calls_are_shown_with_duration_and_size() {
     let ground = Ground::new();
     ground.configure(&entry("all", &everything_stdio(), ""));
     ground.script(vec![
@@ -41,7 +41,7 @@ fn a_call_is_shown_with_its_time_and_size() {
 }
 
 #[test]
-fn an_untrusted_server_writes_only_after_a_yes() {
+fn an_untrusted_server_writes_only_after_approval() {
     let (ground, folder) = untrusted();
     ground.script(vec![
         writes(&folder, "once"),
@@ -77,7 +77,7 @@ fn an_untrusted_server_writes_only_after_a_yes() {
 }
 
 #[test]
-fn stop_ends_the_answer_and_the_conversation_goes_on() {
+fn stop_at_an_approval_ends_only_the_answer() {
     let (ground, folder) = untrusted();
     ground.script(vec![writes(&folder, "x"), says("Fine, something else.")]);
     let mut person = ground.person_with_servers(&[]);
@@ -92,7 +92,7 @@ fn stop_ends_the_answer_and_the_conversation_goes_on() {
 }
 
 #[test]
-fn ctrl_c_at_a_question_stops_the_answer_alone() {
+fn ctrl_c_at_an_approval_ends_only_the_answer() {
     let (ground, folder) = untrusted();
     ground.script(vec![writes(&folder, "x"), says("I am here.")]);
     let mut person = ground.person_with_servers(&[]);

@@ -23,7 +23,7 @@ fn session(dashboard: &Dashboard) -> (String, String) {
 }
 
 #[test]
-fn only_the_browser_that_opened_the_link_gets_pages() {
+fn only_the_browser_that_opened_the_link_is_authorized() {
     let world = world();
     let dashboard = Dashboard::start(&world);
     for path in ["/", "/servers", "/chats", "/metrics/", "/metrics/data.json", "/no-such-page"] {
@@ -55,7 +55,7 @@ fn only_the_browser_that_opened_the_link_gets_pages() {
 }
 
 #[test]
-fn foreign_names_of_this_machine_are_refused() {
+fn foreign_host_headers_are_rejected() {
     let world = world();
     let dashboard = Dashboard::start(&world);
     let (cookie, _) = session(&dashboard);
@@ -72,7 +72,7 @@ fn foreign_names_of_this_machine_are_refused() {
 }
 
 #[test]
-fn only_forms_of_its_own_pages_change_anything() {
+fn only_same_origin_forms_are_accepted() {
     let world = world();
     let dashboard = Dashboard::start(&world);
     let (cookie, csrf) = session(&dashboard);
@@ -125,7 +125,7 @@ fn a_later_command_opens_the_running_dashboard() {
 }
 
 #[test]
-fn a_signal_ends_it_with_its_socket() {
+fn a_signal_stops_the_dashboard_and_removes_its_socket() {
     let world = world();
     let mut dashboard = Dashboard::start(&world);
     let id = dashboard.program.id().to_string();

@@ -23,7 +23,7 @@ fn idle(browser: &Browser) {
 }
 
 #[test]
-fn tools_are_called_after_approval_and_not_after_a_refusal() {
+fn tools_run_only_after_approval() {
     let world = world();
     let path = world.ground.bench.work().join("notes/made.txt");
     let write = json!({"path": path, "content": "made by a model"});
@@ -76,7 +76,7 @@ fn tools_are_called_after_approval_and_not_after_a_refusal() {
 }
 
 #[test]
-fn a_server_asks_with_a_form_and_an_answer_can_be_stopped() {
+fn elicitation_shows_a_form_and_answers_can_be_stopped() {
     let world = world();
     world.script(vec![
         calls("mcp__all__trigger_elicitation_request", &json!({})),
@@ -111,7 +111,7 @@ fn a_server_asks_with_a_form_and_an_answer_can_be_stopped() {
 }
 
 #[test]
-fn a_dashboard_that_was_killed_loses_no_conversation() {
+fn conversations_survive_a_killed_dashboard() {
     let world = world();
     world.script(vec![says("The first answer."), Step::Gate]);
     let dashboard = Dashboard::start(&world);
@@ -141,7 +141,7 @@ fn a_dashboard_that_was_killed_loses_no_conversation() {
 }
 
 #[test]
-fn a_running_conversation_takes_over_an_edited_server() {
+fn a_running_conversation_uses_an_edited_server() {
     let world = world();
     world.script(vec![says("Hello.")]);
     let dashboard = Dashboard::start(&world);

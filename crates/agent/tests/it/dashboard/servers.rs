@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn servers_are_watched_switched_and_removed_with_their_comments_kept() {
+fn servers_are_watched_toggled_and_removed() {
     let world = world();
     let dashboard = Dashboard::start(&world);
     let browser = dashboard.browser();
@@ -66,7 +66,7 @@ fn every_key_can_be_edited_with_its_documentation() {
 }
 
 #[test]
-fn tools_are_chosen_and_tried() {
+fn tools_are_filtered_and_tested() {
     let world = world();
     let dashboard = Dashboard::start(&world);
     let browser = dashboard.browser();
@@ -109,7 +109,7 @@ fn tools_are_chosen_and_tried() {
 }
 
 #[test]
-fn servers_are_added_once_their_command_was_seen() {
+fn servers_are_added_after_their_command_was_confirmed() {
     let world = world();
     let dashboard = Dashboard::start(&world);
     let browser = dashboard.browser();
@@ -144,7 +144,7 @@ fn servers_are_added_once_their_command_was_seen() {
 }
 
 #[test]
-fn a_link_is_installed_only_by_its_dialog_and_once() {
+fn a_link_is_installed_once_and_only_by_its_dialog() {
     let world = world();
     let dashboard = Dashboard::start(&world);
     let browser = dashboard.browser();
@@ -184,7 +184,7 @@ fn a_link_is_installed_only_by_its_dialog_and_once() {
 }
 
 #[test]
-fn names_and_texts_of_servers_are_never_markup() {
+fn names_and_texts_of_servers_are_escaped() {
     let world = World::new();
     let hostile = r#"
 import sys, json
@@ -232,7 +232,7 @@ for line in sys.stdin:
 }
 
 #[test]
-fn a_desktop_hands_links_to_the_dashboard() {
+fn install_links_of_the_desktop_open_the_dashboard() {
     let world = world();
     let work = world.ground.bench.work();
     let desktop = |command: &mut Command| {

@@ -5,7 +5,7 @@ use agent_test_support::oauth::{Oidc, OidcOptions, sign_in_with};
 use super::*;
 
 #[test]
-fn a_sign_in_starts_in_the_page_and_ends_in_the_browser() {
+fn sign_in_starts_on_the_page_and_completes_in_the_browser() {
     let server = Oidc::start(&OidcOptions::default());
     let world = World::new();
     world.configure(&format!(

@@ -57,7 +57,7 @@ pub(super) fn length(path: &Path) -> u64 {
 }
 
 #[test]
-fn killed_in_the_middle_it_goes_on_where_it_was() {
+fn a_killed_download_resumes_at_its_offset() {
     for (signal, code) in
         [(Signal::KILL, None), (Signal::INT, Some(130)), (Signal::TERM, Some(143))]
     {
@@ -81,7 +81,7 @@ fn killed_in_the_middle_it_goes_on_where_it_was() {
 }
 
 #[test]
-fn two_processes_do_not_write_one_file() {
+fn a_file_being_downloaded_is_locked() {
     let bench = bench();
     let bytes = vec![5; 300_000];
     let server = stalling(&bytes, 1000);
@@ -98,7 +98,7 @@ fn two_processes_do_not_write_one_file() {
 }
 
 #[test]
-fn many_at_once_leave_one_good_file() {
+fn concurrent_downloads_produce_one_valid_file() {
     let bench = bench();
     let bytes: Vec<u8> = (0..200_000_u32).map(|number| number.to_le_bytes()[1]).collect();
     let content = ServedFile::new(bytes.clone());
@@ -117,7 +117,7 @@ fn many_at_once_leave_one_good_file() {
 }
 
 #[test]
-fn a_disk_without_room_is_told_before_anything_is_fetched() {
+fn insufficient_disk_space_is_reported_before_downloading() {
     let disk = SmallDisk::mount(1024 * 1024);
     let bench = bench();
     let server = service(&manifest(&vec![5; 2_000_000]), |_, _, _| Ok(()));
@@ -130,7 +130,7 @@ fn a_disk_without_room_is_told_before_anything_is_fetched() {
 }
 
 #[test]
-fn a_disk_that_fills_up_is_told_and_the_rest_comes_later() {
+fn a_full_disk_is_reported_and_the_download_resumes() {
     let disk = SmallDisk::mount(2 * 1024 * 1024);
     let bench = bench();
     let bytes = vec![5; 1_000_000];
@@ -168,7 +168,7 @@ fn a_disk_that_fills_up_is_told_and_the_rest_comes_later() {
 }
 
 #[test]
-fn a_service_that_dies_for_good_is_given_up() {
+fn retries_of_a_dead_service_are_limited() {
     let bench = bench();
     let bytes = vec![5; 300_000];
     let content = ServedFile::new(bytes.clone());

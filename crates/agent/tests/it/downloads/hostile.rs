@@ -17,7 +17,7 @@ fn download(bench: &TestHome, server: &FileServer) -> (ProgramOutput, Vec<String
 }
 
 #[test]
-fn ids_that_are_paths_lead_nowhere() {
+fn artifact_ids_with_paths_are_rejected() {
     for id in ["../x", "/etc/passwd", "a/b", "a\0b", "..", "", ".hidden", "a\nb", "\x1b[2Jx"] {
         let bench = bench();
         let mut manifest = manifest(b"x");
@@ -32,7 +32,7 @@ fn ids_that_are_paths_lead_nowhere() {
 }
 
 #[test]
-fn a_media_type_is_no_path_either() {
+fn media_types_with_paths_get_a_default_extension() {
     let bench = bench();
     let mut manifest = manifest(b"x");
     manifest["artifacts"][0]["media_type"] = "image/../../x\u{1b}[2J".into();
@@ -45,7 +45,7 @@ fn a_media_type_is_no_path_either() {
 }
 
 #[test]
-fn what_is_not_as_promised_is_told_and_nothing_is_kept() {
+fn unexpected_content_is_reported_and_discarded() {
     let page = "Content-Type: text/html\r\nContent-Length: 10\r\n";
     let away = "Location: http://127.0.0.1:1/\r\nContent-Length: 0\r\n";
     let mut texts = Vec::new();
@@ -70,7 +70,7 @@ fn what_is_not_as_promised_is_told_and_nothing_is_kept() {
 }
 
 #[test]
-fn a_manifest_without_end_or_sense_is_refused() {
+fn endless_and_invalid_manifests_are_rejected() {
     let bench = bench();
     let server = FileServer::start(|_, _, stream| {
         write_head(stream, "200 OK", "Transfer-Encoding: chunked\r\n")?;
@@ -91,7 +91,7 @@ fn a_manifest_without_end_or_sense_is_refused() {
 }
 
 #[test]
-fn an_artifact_that_hides_its_size_or_digest_is_refused() {
+fn an_artifact_without_size_or_digest_is_rejected() {
     for head in ["Content-Length: 1\r\n", "ETag: \"one\"\r\nContent-Length: 1\r\n"] {
         let bench = bench();
         let server = FileServer::start(move |_, _, stream| write_head(stream, "200 OK", head));

@@ -10,13 +10,13 @@ use crate::command_line::bench;
 use crate::gateway::{Ground, Served};
 
 /// A service that paints, and a member's key.
-struct Studio {
+struct MediaFixture {
     ground: Ground,
     served: Served,
     key: String,
 }
 
-impl Studio {
+impl MediaFixture {
     fn open() -> Self {
         let ground = Ground::new();
         ground.configure(&format!(
@@ -52,8 +52,8 @@ impl Studio {
 }
 
 #[test]
-fn everything_that_a_run_made_is_downloaded_and_verified() {
-    let studio = Studio::open();
+fn all_artifacts_of_a_run_are_downloaded_and_verified() {
+    let studio = MediaFixture::open();
     let run = studio.paint(2);
     let id = run["id"].as_str().unwrap();
     let work = studio.ground.bench.work();
@@ -69,15 +69,15 @@ fn everything_that_a_run_made_is_downloaded_and_verified() {
     let second = work.join(format!("{id}-2.png"));
     let good = fs::read(&second).unwrap();
     fs::write(&second, "mine").unwrap();
-    filters().bind(|| insta::assert_snapshot!("another_file_stays", studio.transcript(&[id])));
+    filters().bind(|| insta::assert_snapshot!("existing_file_is_kept", studio.transcript(&[id])));
     assert_eq!(fs::read(&second).unwrap(), b"mine");
     assert_eq!(studio.download(&[id, "--force"]).code, 0);
     assert_eq!(fs::read(&second).unwrap(), good);
 }
 
 #[test]
-fn one_artifact_goes_where_it_is_wanted() {
-    let studio = Studio::open();
+fn an_artifact_is_stored_at_the_given_path() {
+    let studio = MediaFixture::open();
     let made = studio.paint(1);
     let id = made["artifacts"][0]["id"].as_str().unwrap();
     let work = studio.ground.bench.work();
@@ -92,8 +92,8 @@ fn one_artifact_goes_where_it_is_wanted() {
 }
 
 #[test]
-fn what_is_not_there_or_is_no_id_is_told() {
-    let studio = Studio::open();
+fn unknown_and_invalid_ids_are_reported() {
+    let studio = MediaFixture::open();
     let texts = [
         studio.transcript(&["run_00000000000000000000000000000000"]),
         studio.transcript(&["art_00000000000000000000000000000000"]),
@@ -106,7 +106,7 @@ fn what_is_not_there_or_is_no_id_is_told() {
 }
 
 #[test]
-fn at_a_terminal_a_bar_moves_while_a_file_comes() {
+fn downloads_show_a_progress_bar_at_a_terminal() {
     let bench = bench();
     let bytes = vec![7; 400_000];
     let content = bytes.clone();

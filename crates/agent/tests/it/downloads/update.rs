@@ -100,7 +100,7 @@ fn says(path: &Path) -> String {
 }
 
 #[test]
-fn a_newer_program_takes_the_place_of_this_one() {
+fn a_newer_version_replaces_the_program() {
     let machine = Machine::up();
     machine.publish("9.9.9", &script("9.9.9"));
     let check = machine.update(&["--check"]);
@@ -125,7 +125,7 @@ fn a_newer_program_takes_the_place_of_this_one() {
 }
 
 #[test]
-fn a_real_program_updates_itself_and_comes_back() {
+fn a_real_program_updates_itself_and_rolls_back() {
     // The same program, which says that it is a newer one.
     let newer = format!("9{}", &VERSION[1..]);
     let machine = Machine::up();
@@ -166,7 +166,7 @@ fn renamed(machine: &Machine, from: &str, to: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_older_stays_away_unless_it_is_wanted() {
+fn a_downgrade_needs_an_explicit_option() {
     let machine = Machine::up();
     machine.publish("0.0.1", &script("0.0.1"));
     let refused = machine.update(&[]);
@@ -178,7 +178,7 @@ fn what_is_older_stays_away_unless_it_is_wanted() {
 }
 
 #[test]
-fn without_a_key_or_with_another_one_nothing_is_believed() {
+fn a_missing_or_wrong_signing_key_rejects_every_manifest() {
     let machine = Machine::up();
     machine.publish("9.9.9", &script("9.9.9"));
     let without = ProgramOutput::of(&mut machine.command(&[]), b"");
@@ -202,7 +202,7 @@ fn without_a_key_or_with_another_one_nothing_is_believed() {
 }
 
 #[test]
-fn a_manifest_that_was_changed_is_not_believed() {
+fn a_modified_manifest_is_rejected() {
     let machine = Machine::up();
     machine.publish("9.9.9", &script("9.9.9"));
     let path = machine.bench.home().join("gateway/downloads/manifest.json");
@@ -215,7 +215,7 @@ fn a_manifest_that_was_changed_is_not_believed() {
 }
 
 #[test]
-fn a_program_that_does_not_run_or_is_another_one_changes_nothing() {
+fn a_broken_or_mismatched_program_is_not_installed() {
     for (version, content) in [
         ("9.9.1", b"no program".to_vec()),
         ("9.9.2", script("9.9.3")),
@@ -237,7 +237,7 @@ fn a_program_that_does_not_run_or_is_another_one_changes_nothing() {
 }
 
 #[test]
-fn who_was_installed_otherwise_is_told_so() {
+fn package_managed_installations_get_their_own_command() {
     let bench = bench();
     install(&bench);
     let mut text = String::new();
@@ -255,7 +255,7 @@ fn who_was_installed_otherwise_is_told_so() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told() {
+fn an_unwritable_program_folder_is_reported() {
     let size = fs::metadata(env!("CARGO_BIN_EXE_agent")).unwrap().len();
     let disk = agent_test_support::disk::SmallDisk::mount(size + 1024 * 1024);
     let bench = bench();
@@ -270,7 +270,7 @@ fn a_folder_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn what_cannot_be_done_is_told() {
+fn impossible_updates_and_rollbacks_are_reported() {
     let machine = Machine::up();
     let nothing = machine.update(&[]);
     let no_way_back = ProgramOutput::of(&mut machine.command(&["--rollback"]), b"");

@@ -75,7 +75,7 @@ fn update(bench: &TestHome, server: &FileServer, key: &str) -> (ProgramOutput, V
 }
 
 #[test]
-fn a_manifest_that_expired_or_never_expires_is_refused() {
+fn an_expired_or_non_expiring_manifest_is_rejected() {
     let bench = bench();
     install(&bench);
     let program = script("9.9.9");
@@ -106,7 +106,7 @@ fn a_manifest_that_expired_or_never_expires_is_refused() {
 }
 
 #[test]
-fn a_channel_of_plain_files_is_enough() {
+fn a_static_file_server_is_a_valid_channel() {
     let bench = bench();
     install(&bench);
     let (manifest, key) = signed("9.9.9", "agent-x", &script("9.9.9"));
@@ -124,7 +124,7 @@ fn a_channel_of_plain_files_is_enough() {
 }
 
 #[test]
-fn killed_in_the_middle_it_goes_on_where_it_was() {
+fn a_killed_update_resumes_at_its_offset() {
     let bench = bench();
     install(&bench);
     let program = [script("9.9.9"), vec![b'#'; 50_000]].concat();
@@ -147,7 +147,7 @@ fn killed_in_the_middle_it_goes_on_where_it_was() {
 }
 
 #[test]
-fn names_that_are_paths_lead_nowhere() {
+fn file_names_with_paths_are_rejected() {
     for (version, name) in [
         ("9.9.9", "../agent"),
         ("9.9.9", "/tmp/agent"),
@@ -169,7 +169,7 @@ fn names_that_are_paths_lead_nowhere() {
 }
 
 #[test]
-fn what_is_not_as_signed_does_not_come_near_the_place() {
+fn content_that_differs_from_the_signature_is_not_installed() {
     let good = script("9.9.9");
     let mut other = good.clone();
     other[15] ^= 1;
@@ -193,7 +193,7 @@ fn what_is_not_as_signed_does_not_come_near_the_place() {
 }
 
 #[test]
-fn a_manifest_of_another_shape_is_refused() {
+fn a_malformed_manifest_is_rejected() {
     let (good, key) = signed("9.9.9", "agent-x", b"x");
     let with = |name: &str, value: Value| {
         let mut manifest = good.clone();
@@ -218,7 +218,7 @@ fn a_manifest_of_another_shape_is_refused() {
 }
 
 #[test]
-fn a_version_that_is_none_is_told() {
+fn an_invalid_version_is_reported() {
     let bench = bench();
     install(&bench);
     let (manifest, key) = signed("latest", "agent-x", b"x");

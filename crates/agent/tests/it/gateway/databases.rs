@@ -5,7 +5,7 @@ use std::fs;
 use super::{Ground, settings};
 
 #[test]
-fn a_database_is_made_once_and_then_left_alone() {
+fn a_database_is_created_once() {
     let ground = Ground::bare();
     let runs = [
         ground.transcript(["migrate", "--check"]),
@@ -23,7 +23,7 @@ fn a_database_is_made_once_and_then_left_alone() {
 }
 
 #[test]
-fn a_schema_that_is_not_known_is_left_alone() {
+fn an_unknown_schema_is_not_modified() {
     let ground = Ground::new();
     let path = ground.bench.home().join("gateway/gateway.sqlite3");
     let database = rusqlite::Connection::open(&path).unwrap();
@@ -39,7 +39,7 @@ fn a_schema_that_is_not_known_is_left_alone() {
 }
 
 #[test]
-fn a_backup_is_made_while_the_service_runs_and_put_back_when_it_does_not() {
+fn a_backup_of_a_running_service_is_restored_after_it_stops() {
     let ground = Ground::new();
     let key = ground.alice();
     let served = ground.serve();
@@ -60,7 +60,7 @@ fn a_backup_is_made_while_the_service_runs_and_put_back_when_it_does_not() {
 }
 
 #[test]
-fn a_backup_overwrites_nothing_and_a_restore_takes_only_backups() {
+fn backup_overwrites_no_file_and_restore_accepts_only_backups() {
     let ground = Ground::new();
     ground.alice();
     fs::write(ground.bench.work().join("mine.txt"), "precious, and no database at all").unwrap();
@@ -78,7 +78,7 @@ fn a_backup_overwrites_nothing_and_a_restore_takes_only_backups() {
 }
 
 #[test]
-fn postgresql_has_tools_of_its_own() {
+fn backup_and_restore_reject_postgresql() {
     let ground = Ground::bare();
     ground.configure("database: postgres://user@127.0.0.1:1/gateway\n");
     fs::write(ground.bench.work().join("copy"), "").unwrap();

@@ -23,7 +23,7 @@ fn filters() -> insta::Settings {
 }
 
 #[test]
-fn what_runs_is_stopped_and_then_nothing_runs() {
+fn down_stops_a_running_service() {
     let machine = Machine::new();
     let nothing = down(&machine, &[]).transcript();
     assert!(!machine.home().exists(), "nothing is made");
@@ -36,7 +36,7 @@ fn what_runs_is_stopped_and_then_nothing_runs() {
 }
 
 #[test]
-fn programs_are_told_what_was_stopped() {
+fn json_output_names_the_stopped_service() {
     let machine = Machine::new();
     let json = || -> serde_json::Value {
         let run = down(&machine, &["--json"]);
@@ -54,7 +54,7 @@ fn programs_are_told_what_was_stopped() {
 }
 
 #[test]
-fn what_runs_may_finish_and_a_second_time_stops_at_once() {
+fn down_drains_requests_and_a_second_call_aborts_them() {
     let machine = Machine::new();
     machine.server.set_models(&["gate-mid"]);
     let mut served = machine.start();
@@ -79,7 +79,7 @@ fn what_runs_may_finish_and_a_second_time_stops_at_once() {
 }
 
 #[test]
-fn a_second_service_of_the_profile_is_refused() {
+fn a_second_service_of_a_profile_is_rejected() {
     let machine = Machine::new();
     let served = machine.start();
     let run = ProgramOutput::of(&mut machine.up(&["--listen", "127.0.0.1:0"]), b"");
@@ -93,7 +93,7 @@ fn a_second_service_of_the_profile_is_refused() {
 }
 
 #[test]
-fn a_killed_service_is_none_and_its_number_is_nobodys() {
+fn a_recycled_process_id_is_not_signalled() {
     let machine = Machine::new();
     let mut served = machine.start();
     served.signal(Signal::KILL);
@@ -116,7 +116,7 @@ fn a_killed_service_is_none_and_its_number_is_nobodys() {
 }
 
 #[test]
-fn a_service_that_is_just_starting_can_be_stopped() {
+fn a_starting_service_can_be_stopped() {
     let machine = Machine::new();
     // A server that takes connections and says nothing holds the start up.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -12,7 +12,7 @@ fn id_of(key: &str) -> &str {
 }
 
 #[test]
-fn a_key_stands_alone_on_standard_output_and_is_shown_once() {
+fn a_new_key_is_printed_alone_to_stdout_and_only_once() {
     let ground = Ground::new();
     ground.alice();
     let run = ground.run(["key", "create", "mem_1", "--name", "ci"]);
@@ -38,7 +38,7 @@ fn a_key_stands_alone_on_standard_output_and_is_shown_once() {
 }
 
 #[test]
-fn a_key_has_what_was_asked_for_and_the_defaults_of_the_configuration() {
+fn a_new_key_has_the_given_options_and_configured_defaults() {
     let ground = Ground::new();
     ground.configure("limits: {new_keys: {requests_per_minute: 60, concurrency: 8}}\n");
     ground.alice();
@@ -84,7 +84,7 @@ fn keys_are_listed_and_shown() {
 }
 
 #[test]
-fn what_a_key_cannot_have_is_refused_before_it_is_made() {
+fn invalid_key_options_are_rejected_before_creation() {
     let ground = Ground::new();
     ground.alice();
     let runs = [
@@ -112,7 +112,7 @@ fn what_a_key_cannot_have_is_refused_before_it_is_made() {
 }
 
 #[test]
-fn a_model_that_is_nowhere_is_warned_of() {
+fn unknown_models_of_a_key_get_a_warning() {
     let ground = Ground::new();
     ground.alice();
     let run =
@@ -123,7 +123,7 @@ fn a_model_that_is_nowhere_is_warned_of() {
 }
 
 #[test]
-fn a_change_leaves_the_rest_as_it_is() {
+fn changing_a_key_keeps_its_other_settings() {
     let ground = Ground::new();
     let key = ground.alice();
     let id = id_of(&key);
@@ -140,7 +140,7 @@ fn a_change_leaves_the_rest_as_it_is() {
 }
 
 #[test]
-fn a_rotated_key_opens_and_a_revoked_one_does_not() {
+fn a_rotated_key_is_accepted_and_a_revoked_one_rejected() {
     let ground = Ground::new();
     let old = ground.alice();
     let served = ground.serve();

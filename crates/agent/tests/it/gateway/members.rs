@@ -7,7 +7,7 @@ use agent_test_support::clock::MovableClock;
 use super::{Ground, Served, settings};
 
 #[test]
-fn a_member_is_made_with_credit_and_shown() {
+fn a_member_is_created_with_credit_and_shown() {
     let ground = Ground::new();
     let runs = [
         ground.transcript(["member", "list"]),
@@ -20,7 +20,7 @@ fn a_member_is_made_with_credit_and_shown() {
 }
 
 #[test]
-fn members_are_found_by_name_and_by_number() {
+fn members_are_found_by_name_and_id() {
     let ground = Ground::new();
     ground.alice();
     for word in ["alice", "mem_1"] {
@@ -32,7 +32,7 @@ fn members_are_found_by_name_and_by_number() {
 }
 
 #[test]
-fn money_is_moved_with_a_reason_and_shown_in_both_units() {
+fn transfers_have_a_reason_and_are_shown_in_both_units() {
     let ground = Ground::new();
     ground.alice();
     let runs = [
@@ -46,7 +46,7 @@ fn money_is_moved_with_a_reason_and_shown_in_both_units() {
 }
 
 #[test]
-fn a_transfer_with_a_reference_is_done_once_however_often_it_is_run() {
+fn a_transfer_with_a_reference_is_executed_once() {
     let ground = Ground::new();
     ground.alice();
     let top_up = |amount: &str, reason: &str| {
@@ -77,7 +77,7 @@ fn a_transfer_with_a_reference_is_done_once_however_often_it_is_run() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_changes_nothing() {
+fn invalid_member_changes_are_rejected_without_effect() {
     let ground = Ground::new();
     ground.alice();
     let runs = [
@@ -101,7 +101,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_member_is_renamed_blocked_and_let_in_again() {
+fn a_member_is_renamed_blocked_and_unblocked() {
     let ground = Ground::new();
     ground.alice();
     assert_eq!(ground.run(["member", "create", "bob"]).code, 0);
@@ -117,7 +117,7 @@ fn a_member_is_renamed_blocked_and_let_in_again() {
 }
 
 #[test]
-fn a_list_goes_on_where_it_ended() {
+fn member_lists_are_paged() {
     let ground = Ground::new();
     for name in ["a", "b", "c"] {
         assert_eq!(ground.run(["member", "create", name]).code, 0);
@@ -155,7 +155,7 @@ fn budgets_are_set_shown_and_removed() {
 }
 
 #[test]
-fn a_budget_is_exhausted_until_its_day_is_over() {
+fn an_exhausted_budget_resets_on_the_next_day() {
     let ground = Ground::new();
     let key = ground.alice();
     let clock = MovableClock::new();
@@ -186,7 +186,7 @@ fn a_budget_is_exhausted_until_its_day_is_over() {
 }
 
 #[test]
-fn a_team_is_made_funded_joined_and_removed() {
+fn a_team_is_created_funded_joined_and_removed() {
     let ground = Ground::new();
     ground.alice();
     let runs = [
@@ -211,7 +211,7 @@ fn a_team_is_made_funded_joined_and_removed() {
 }
 
 #[test]
-fn teams_and_members_are_not_mixed_up() {
+fn team_and_member_commands_reject_each_others_names() {
     let ground = Ground::new();
     ground.alice();
     assert_eq!(ground.run(["team", "create", "crew"]).code, 0);

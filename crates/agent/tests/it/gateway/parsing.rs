@@ -53,7 +53,7 @@ fn resident_mib(pid: u32) -> u64 {
 }
 
 #[test]
-fn hostile_documents_neither_end_nor_fill_the_service() {
+fn hostile_documents_do_not_crash_or_exhaust_the_service() {
     let nested = "<div>".repeat(380) + &"<main></main>".repeat(60_000) + "<p>The words.</p>";
     let site = site(vec![
         ("/page", "text/html", b"<p>Good words.</p>".to_vec()),
@@ -92,7 +92,7 @@ fn hostile_documents_neither_end_nor_fill_the_service() {
 
 /// The allocator of the program takes memory in another way than that of the tests.
 #[tokio::test]
-async fn the_memory_limit_holds_with_the_allocator_of_the_program() {
+async fn the_memory_limit_is_enforced_with_mimalloc() {
     let program = WorkerProgram {
         path: env!("CARGO_BIN_EXE_agent").into(),
         arguments: vec!["parse-worker".to_owned()],

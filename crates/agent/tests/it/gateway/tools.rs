@@ -31,7 +31,7 @@ fn good(run: &ProgramOutput) -> Value {
 }
 
 #[test]
-fn our_own_client_lists_and_calls_the_tools_of_the_service_in_both_eras() {
+fn mcp_client_calls_tools_of_the_service_in_both_protocols() {
     let ground = Ground::bare();
     ground.configure(&format!("prices: {{default_micros: {{chat: {PRICE}}}}}\n"));
     assert_eq!(ground.run(["migrate"]).code, 0);
@@ -62,7 +62,7 @@ fn our_own_client_lists_and_calls_the_tools_of_the_service_in_both_eras() {
 }
 
 #[test]
-fn a_key_that_is_not_known_is_told_as_such() {
+fn an_unknown_key_is_reported_as_unauthorized() {
     let ground = Ground::new();
     let key = ground.alice();
     let served = ground.serve();

@@ -76,7 +76,7 @@ impl Machine {
 }
 
 #[test]
-fn from_nothing_to_an_answer_and_its_charge() {
+fn first_start_serves_a_charged_answer() {
     let machine = Machine::new();
     let served = machine.start();
     let key = machine.key();
@@ -91,11 +91,11 @@ fn from_nothing_to_an_answer_and_its_charge() {
     assert!(!said.contains(&key[17..]), "the key is not shown");
     settings().bind(|| insta::assert_snapshot!(said));
     let yaml = fs::read_to_string(machine.bench.home().join("gateway/gateway.yaml")).unwrap();
-    settings().bind(|| insta::assert_snapshot!("the_configuration_it_makes", yaml));
+    settings().bind(|| insta::assert_snapshot!("generated_configuration", yaml));
 }
 
 #[test]
-fn the_commands_to_try_work() {
+fn printed_example_commands_work() {
     let machine = Machine::new();
     let served = machine.start();
     let mut lines = Vec::new();
@@ -116,7 +116,7 @@ fn the_commands_to_try_work() {
 }
 
 #[test]
-fn a_second_start_makes_nothing_new() {
+fn a_second_start_creates_nothing() {
     let machine = Machine::new();
     drop(machine.said(machine.start()));
     let files = |machine: &Machine| {
@@ -134,7 +134,7 @@ fn a_second_start_makes_nothing_new() {
 }
 
 #[test]
-fn the_key_is_for_its_owner_alone() {
+fn secret_files_are_readable_only_by_the_owner() {
     use std::os::unix::fs::PermissionsExt;
     let machine = Machine::new();
     drop(machine.start());
@@ -145,7 +145,7 @@ fn the_key_is_for_its_owner_alone() {
 }
 
 #[test]
-fn without_a_model_it_says_how_to_add_one_and_serves() {
+fn without_a_model_the_service_starts_with_a_hint() {
     let machine = Machine::new();
     let served = Served::start(&mut machine.up(&["--listen", "127.0.0.1:0"]));
     let (status, body) = served.ask("GET", "/v1/models", &machine.key(), "");
@@ -154,7 +154,7 @@ fn without_a_model_it_says_how_to_add_one_and_serves() {
 }
 
 #[test]
-fn a_server_that_came_later_is_used_without_writing_the_file() {
+fn a_server_detected_later_is_used_without_editing_the_file() {
     let machine = Machine::new();
     drop(machine.said(Served::start(&mut machine.up(&["--listen", "127.0.0.1:0"]))));
     let path = machine.bench.home().join("gateway/gateway.yaml");
@@ -170,7 +170,7 @@ fn a_server_that_came_later_is_used_without_writing_the_file() {
 }
 
 #[test]
-fn a_key_of_another_service_stays_where_it_is() {
+fn a_key_of_another_service_is_not_overwritten() {
     let machine = Machine::new();
     fs::create_dir_all(machine.bench.home()).unwrap();
     fs::write(machine.bench.home().join(".env"), "AGENT_API_KEY=of-another\n").unwrap();
@@ -186,7 +186,7 @@ fn a_key_of_another_service_stays_where_it_is() {
 }
 
 #[test]
-fn another_address_is_noted_for_clients_once() {
+fn a_changed_address_is_stored_for_clients_once() {
     let machine = Machine::new();
     let free = port::free().to_string();
     drop(machine.said(Served::start(&mut machine.up(&["--listen", &free]))));
@@ -199,7 +199,7 @@ fn another_address_is_noted_for_clients_once() {
 }
 
 #[test]
-fn a_program_is_told_everything_in_one_object() {
+fn json_output_is_one_object() {
     use std::io::{BufRead, BufReader};
     use std::process::Stdio;
     let machine = Machine::new();
@@ -225,7 +225,7 @@ fn a_program_is_told_everything_in_one_object() {
 }
 
 #[test]
-fn ctrl_c_stops_it() {
+fn ctrl_c_stops_the_service() {
     let machine = Machine::new();
     let mut served = machine.start();
     served.signal(rustix::process::Signal::INT);
@@ -245,7 +245,7 @@ fn a_revoked_key_is_replaced() {
 }
 
 #[test]
-fn a_key_that_cannot_be_stored_is_revoked() {
+fn an_unstorable_key_is_revoked() {
     let machine = Machine::new();
     fs::create_dir_all(machine.bench.home()).unwrap();
     let taken = (2..=100).map(|n| format!("AGENT_API_KEY_{n}=of-another\n"));
@@ -263,7 +263,7 @@ fn a_key_that_cannot_be_stored_is_revoked() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
+fn a_port_in_use_is_reported() {
     let machine = Machine::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

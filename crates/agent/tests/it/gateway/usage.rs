@@ -3,7 +3,7 @@
 use super::{Ground, settings};
 
 #[test]
-fn usage_is_shown_summed_up_and_repaired() {
+fn usage_is_shown_summed_and_repaired() {
     let ground = Ground::new();
     let key = ground.alice();
     let served = ground.serve();

@@ -126,7 +126,7 @@ impl World {
 }
 
 #[test]
-fn each_operation_of_a_background_response_is_charged_once_with_its_parent() {
+fn each_step_of_a_background_response_is_charged_once() {
     let world = world();
     world.site.gate.send(()).unwrap();
     let response = world.wait(&world.start(), "completed");
@@ -153,7 +153,7 @@ fn each_operation_of_a_background_response_is_charged_once_with_its_parent() {
 }
 
 #[test]
-fn cancelling_during_a_search_charges_the_response_and_not_the_search() {
+fn cancelling_during_a_search_charges_only_the_response() {
     let world = world();
     let path = world.start();
     assert_eq!(world.site.asked.recv_timeout(DEADLINE).unwrap(), "/search");

@@ -8,7 +8,7 @@ use agent_test_support::wait::eventually;
 use super::{Seen, World, ask};
 
 #[test]
-fn a_full_disk_charges_nothing_and_the_service_recovers_by_itself() {
+fn a_full_disk_charges_nothing_and_the_service_recovers() {
     let disk = SmallDisk::mount(4 * 1024 * 1024);
     let place = format!("database: \"sqlite:{}/books.sqlite3\"\n", disk.path().display());
     let world = World::with(&place, None, 1_000_000);
@@ -31,6 +31,6 @@ fn a_full_disk_charges_nothing_and_the_service_recovers_by_itself() {
     eventually("requests are answered again", || {
         ask(&service.address, &world.key, false) == Seen::Whole
     });
-    world.settle_down();
+    world.wait_until_settled();
     assert_eq!(world.charged(), answered + 1);
 }

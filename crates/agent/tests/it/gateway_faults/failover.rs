@@ -6,7 +6,7 @@ use std::time::Instant;
 use agent_test_support::nginx::Nginx;
 use agent_test_support::postgres::Cluster;
 
-use super::{Load, Served, Tally, World, addresses, until_answered};
+use super::{Load, ResponseCounts, Served, World, addresses, until_answered};
 
 const SERVICES: usize = 3;
 const CLIENTS: usize = 12;
@@ -24,20 +24,20 @@ fn services_follow_a_promoted_standby_and_no_charge_is_lost() {
         "location / { proxy_pass http://services; proxy_buffering off; }",
     );
 
-    let tally = Arc::new(Tally::default());
+    let tally = Arc::new(ResponseCounts::default());
     let load = Load::start(&[nginx.address.to_string()], &world.key, CLIENTS, &tally);
     until_answered(&tally, 200);
     primary.kill();
     let lost = Instant::now();
     standby.promote();
-    until_answered(&tally, Tally::get(&tally.answered) + 1);
+    until_answered(&tally, ResponseCounts::get(&tally.answered) + 1);
     let recovered = lost.elapsed();
-    until_answered(&tally, Tally::get(&tally.answered) + 200);
+    until_answered(&tally, ResponseCounts::get(&tally.answered) + 200);
     load.stop();
 
-    world.settle_down();
+    world.wait_until_settled();
     let [answered, cut, refused, wrong] =
-        [&tally.answered, &tally.cut, &tally.refused, &tally.wrong].map(Tally::get);
+        [&tally.answered, &tally.cut, &tally.refused, &tally.wrong].map(ResponseCounts::get);
     let charged = world.charged();
     println!(
         "answered again after {recovered:?}; {answered} answered, {cut} cut, {refused} refused, \

@@ -6,30 +6,30 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::{Books, Load, Tally, World, until_answered};
+use super::{Load, ResponseCounts, StoreKind, World, until_answered};
 
 const KILLS: u64 = 50;
 const CLIENTS: usize = 8;
 
 #[test]
-fn fifty_kills_of_a_service_on_sqlite_lose_and_invent_nothing() {
-    kill_again_and_again(&Books::Sqlite);
+fn fifty_kills_on_sqlite_keep_every_charge_exact() {
+    kill_again_and_again(&StoreKind::Sqlite);
 }
 
 #[test]
-fn fifty_kills_of_a_service_on_postgresql_lose_and_invent_nothing() {
-    kill_again_and_again(&Books::Postgres);
+fn fifty_kills_on_postgresql_keep_every_charge_exact() {
+    kill_again_and_again(&StoreKind::Postgres);
 }
 
 /// Each service lives until it has given some answers, and then for a moment more.
 #[expect(clippy::print_stdout, reason = "how many answers were cut is part of the result")]
-fn kill_again_and_again(books: &Books) {
+fn kill_again_and_again(books: &StoreKind) {
     let world = World::new(books, 1_000_000);
-    let tally = Arc::new(Tally::default());
+    let tally = Arc::new(ResponseCounts::default());
     for kill in 0..KILLS {
         let mut service = world.ground.serve();
         let load = Load::start(slice::from_ref(&service.address), &world.key, CLIENTS, &tally);
-        until_answered(&tally, Tally::get(&tally.answered) + kill % 5);
+        until_answered(&tally, ResponseCounts::get(&tally.answered) + kill % 5);
         let more = Duration::from_micros(fastrand::u64(0..60_000));
         std::thread::sleep(more); // sleep: the moment of the kill is what is tried
         service.signal(Signal::KILL);
@@ -38,10 +38,10 @@ fn kill_again_and_again(books: &Books) {
     }
     // Whatever was under way is released by the next one.
     let service = world.ground.serve();
-    world.settle_down();
-    let (answered, cut) = (Tally::get(&tally.answered), Tally::get(&tally.cut));
+    world.wait_until_settled();
+    let (answered, cut) = (ResponseCounts::get(&tally.answered), ResponseCounts::get(&tally.cut));
     let charged = world.charged();
-    assert_eq!(Tally::get(&tally.wrong), 0);
+    assert_eq!(ResponseCounts::get(&tally.wrong), 0);
     assert!(answered > KILLS, "{answered} answered");
     assert!(
         (answered..=answered + cut).contains(&charged),
@@ -54,5 +54,5 @@ fn kill_again_and_again(books: &Books) {
     let load = Load::start(slice::from_ref(&service.address), &world.key, CLIENTS, &tally);
     until_answered(&tally, answered + 10);
     load.stop();
-    world.settle_down();
+    world.wait_until_settled();
 }

@@ -10,7 +10,7 @@ use agent_test_support::wait::DEADLINE;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{Books, World};
+use super::{StoreKind, World};
 
 const BODY: &str = r#"{"model": "made/paint", "input": {"prompt": "x"}}"#;
 
@@ -52,8 +52,8 @@ fn silent_bucket() -> (String, mpsc::Receiver<Vec<u8>>) {
 }
 
 #[test]
-fn killed_between_the_storing_and_the_charge_nothing_is_charged() {
-    let world = World::new(&Books::Sqlite, 5);
+fn a_kill_between_storage_and_charge_charges_nothing() {
+    let world = World::new(&StoreKind::Sqlite, 5);
     let (endpoint, bodies) = silent_bucket();
     configure(
         &world,
@@ -78,8 +78,8 @@ fn killed_between_the_storing_and_the_charge_nothing_is_charged() {
 }
 
 #[test]
-fn killed_after_the_charge_the_file_can_be_had() {
-    let world = World::new(&Books::Sqlite, 5);
+fn a_kill_after_the_charge_keeps_the_file_available() {
+    let world = World::new(&StoreKind::Sqlite, 5);
     configure(&world, "");
     let mut served = world.ground.serve();
     let (status, body) = served.ask("POST", "/v1/media/run", &world.key, BODY);

@@ -4,23 +4,23 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::sync::{Arc, Barrier};
 
-use super::{Books, STACK_BYTES, Seen, World, addresses, ask};
+use super::{STACK_BYTES, Seen, StoreKind, World, addresses, ask};
 use crate::gateway::{Served, chat_body};
 
 const CLIENTS: usize = 1000;
 const COVERED: u64 = 137;
 
 #[test]
-fn a_thousand_clients_of_a_sqlite_service_get_what_the_balance_covers() {
-    race(&Books::Sqlite, 1);
+fn a_thousand_sqlite_clients_never_exceed_the_balance() {
+    race(&StoreKind::Sqlite, 1);
 }
 
 #[test]
-fn a_thousand_clients_of_two_services_on_postgresql_get_what_the_balance_covers() {
-    race(&Books::Postgres, 2);
+fn a_thousand_postgresql_clients_never_exceed_the_balance() {
+    race(&StoreKind::Postgres, 2);
 }
 
-fn race(books: &Books, processes: usize) {
+fn race(books: &StoreKind, processes: usize) {
     let world = World::new(books, i64::try_from(COVERED).unwrap());
     let services: Vec<Served> = (0..processes).map(|_| world.ground.serve()).collect();
     let seen = all_at_once(&addresses(&services), &world.key);
@@ -29,7 +29,7 @@ fn race(books: &Books, processes: usize) {
     assert_eq!(count(&Seen::Status(402)), CLIENTS as u64 - COVERED);
     let member = world.member();
     assert_eq!((&member["balance_micros"], &member["held_micros"]), (&0.into(), &0.into()));
-    world.settle_down();
+    world.wait_until_settled();
     assert_eq!(world.ground.upstream.completions().len() as u64, COVERED);
 }
 
@@ -50,8 +50,8 @@ fn all_at_once(addresses: &[String], key: &str) -> Vec<Seen> {
 }
 
 #[test]
-fn one_idempotency_key_on_two_services_is_one_call_and_one_charge() {
-    let world = World::new(&Books::Postgres, 50);
+fn an_idempotency_key_on_two_services_is_charged_once() {
+    let world = World::new(&StoreKind::Postgres, 50);
     let services = [world.ground.serve(), world.ground.serve()];
     let clients: Vec<_> = (0..100)
         .map(|number: usize| {
@@ -71,7 +71,7 @@ fn one_idempotency_key_on_two_services_is_one_call_and_one_charge() {
     assert!(answers.iter().all(|answer| answer.0 == 200 && *answer == answers[0]), "{answers:?}");
     assert_eq!(world.ground.upstream.completions().len(), 1);
     assert_eq!(world.charged(), 1);
-    world.settle_down();
+    world.wait_until_settled();
 }
 
 /// Sends the same request with the same word.

@@ -11,7 +11,7 @@ use agent_test_support::wait::eventually;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Books, World};
+use super::{StoreKind, World};
 use crate::gateway::Served;
 
 const JOBS: usize = 100;
@@ -20,20 +20,20 @@ const KILLS: usize = 8;
 const LONG: Duration = Duration::from_mins(2);
 
 #[test]
-fn a_hundred_jobs_outlive_kills_of_three_processes_on_postgresql() {
-    kill_again_and_again(&Books::Postgres, (3, 2));
+fn a_hundred_jobs_survive_kills_of_three_postgresql_processes() {
+    kill_again_and_again(&StoreKind::Postgres, (3, 2));
 }
 
 #[test]
-fn a_hundred_jobs_outlive_kills_of_one_process_on_sqlite() {
-    kill_again_and_again(&Books::Sqlite, (1, 4));
+fn a_hundred_jobs_survive_kills_of_a_sqlite_process() {
+    kill_again_and_again(&StoreKind::Sqlite, (1, 4));
 }
 
 /// A service that finds one page, and asks a model three times for each job.
-fn world(books: &Books, workers: usize) -> World {
+fn world(books: &StoreKind, workers: usize) -> World {
     let database = match books {
-        Books::Sqlite => None,
-        Books::Postgres => Some(Arc::new(Cluster::start_new()).database()),
+        StoreKind::Sqlite => None,
+        StoreKind::Postgres => Some(Arc::new(Cluster::start_new()).database()),
     };
     let place = database
         .as_ref()
@@ -69,7 +69,7 @@ fn is_over(job: &Value) -> bool {
 }
 
 #[expect(clippy::print_stdout, reason = "how much was done twice is part of the result")]
-fn kill_again_and_again(books: &Books, (processes, workers): (usize, usize)) {
+fn kill_again_and_again(books: &StoreKind, (processes, workers): (usize, usize)) {
     let world = world(books, workers);
     let mut services: Vec<Served> = (0..processes).map(|_| world.ground.serve()).collect();
     for service in &services {
@@ -107,7 +107,7 @@ fn kill_again_and_again(books: &Books, (processes, workers): (usize, usize)) {
         assert!(begun.elapsed() < LONG, "the jobs do not end");
     }
     let took = begun.elapsed();
-    world.settle_down();
+    world.wait_until_settled();
 
     // Each is completed, and charged once.
     let listed = jobs(&services[0], &world.key);

@@ -10,7 +10,7 @@ use crate::command_line::bench;
 const EDITORS: usize = 8;
 
 #[test]
-fn many_editors_at_once_all_get_their_say() {
+fn concurrent_edits_are_all_applied() {
     let bench = bench();
     configure(&bench, "# mine\n");
     let add = |n: usize| {
@@ -33,7 +33,7 @@ fn many_editors_at_once_all_get_their_say() {
 }
 
 #[test]
-fn a_lock_that_is_never_let_go_is_told() {
+fn a_held_configuration_lock_times_out() {
     let bench = bench();
     configure(&bench, "");
     let lock = fs::File::create(bench.home().join(".config.lock")).unwrap();
@@ -51,7 +51,7 @@ fn a_lock_that_is_never_let_go_is_told() {
 }
 
 #[test]
-fn a_broken_file_is_not_edited() {
+fn an_invalid_file_is_not_edited() {
     let bench = bench();
     let mut told = String::new();
     for text in [
@@ -93,7 +93,7 @@ fn a_broken_file_is_not_edited() {
 }
 
 #[test]
-fn what_cannot_be_edited_is_told_with_what_to_write() {
+fn an_uneditable_file_is_reported_with_the_text_to_add() {
     let bench = bench();
     let text = "x: &x\n  a:\n    url: http://x/\nmcp_servers: *x\n";
     configure(&bench, text);
@@ -116,7 +116,7 @@ fn what_cannot_be_edited_is_told_with_what_to_write() {
 }
 
 #[test]
-fn a_linked_file_stays_a_link_and_rights_are_kept() {
+fn symlinks_and_permissions_are_kept() {
     let bench = bench();
     fs::create_dir_all(bench.home()).unwrap();
     for name in ["config.yaml", ".env"] {
@@ -137,7 +137,7 @@ fn a_linked_file_stays_a_link_and_rights_are_kept() {
 }
 
 #[test]
-fn json_and_flow_style_are_edited_too() {
+fn json_and_flow_style_are_edited() {
     let bench = bench();
     for before in [
         "{\n  \"model\": \"x\",\n  \"mcp_servers\": {\n    \"a\": {\"command\": \"x\"}\n  }\n}\n",

@@ -7,7 +7,7 @@ use super::{configuration, configure, env_file, transcript};
 use crate::command_line::bench;
 
 #[test]
-fn a_literal_secret_is_kept_in_the_env_file() {
+fn a_literal_secret_is_moved_to_the_env_file() {
     let bench = bench();
     configure(&bench, "");
     let path = bench.home().join(".env");
@@ -52,7 +52,7 @@ fn a_literal_secret_is_kept_in_the_env_file() {
 }
 
 #[test]
-fn a_variable_that_has_another_value_is_not_changed() {
+fn an_existing_variable_with_another_value_is_not_changed() {
     let bench = bench();
     configure(&bench, "");
     let path = bench.home().join(".env");
@@ -112,7 +112,7 @@ fn a_variable_that_has_another_value_is_not_changed() {
 }
 
 #[test]
-fn a_new_env_file_is_for_its_owner_alone() {
+fn a_new_env_file_is_readable_only_by_the_owner() {
     let bench = bench();
     let run = bench.run(["mcp", "add", "a", "--env", "API_KEY=s3cret99", "--", "x"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -124,7 +124,7 @@ fn a_new_env_file_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_literal_can_be_kept() {
+fn literal_secrets_are_kept_on_request() {
     let bench = bench();
     let run =
         bench.run(["mcp", "add", "a", "--keep-literal", "--env", "API_KEY=s3cret99", "--", "x"]);
@@ -134,7 +134,7 @@ fn a_literal_can_be_kept() {
 }
 
 #[test]
-fn secrets_within_arguments_and_addresses_are_moved_too() {
+fn secrets_in_arguments_and_urls_are_moved() {
     let bench = bench();
     let run =
         bench.run(["mcp", "add", "a", "--url", "https://example.com/mcp?api_key=s3cret99&b=c"]);
@@ -187,7 +187,7 @@ fn secrets_within_arguments_and_addresses_are_moved_too() {
 }
 
 #[test]
-fn an_env_file_that_others_can_read_is_told() {
+fn an_env_file_readable_by_others_gets_a_warning() {
     let bench = bench();
     configure(&bench, "");
     let path = bench.home().join(".env");
@@ -206,7 +206,7 @@ fn an_env_file_that_others_can_read_is_told() {
 }
 
 #[test]
-fn secrets_are_known_by_their_shape_and_by_addresses_too() {
+fn secrets_are_detected_by_format_and_in_urls() {
     let bench = bench();
     let token = "xoxb-0123456789abcdef";
     let run = bench.run([

@@ -24,7 +24,7 @@ fn a_tool_is_called_by_either_name_with_arguments_in_any_form() {
 }
 
 #[test]
-fn arguments_are_checked_before_they_are_sent() {
+fn arguments_are_validated_before_sending() {
     let bench = configured(&format!(
         "mcp_servers:\n{}",
         entry("notes", &format!("FIXTURE_LOG: {}", "calls.log"))
@@ -48,7 +48,7 @@ fn arguments_are_checked_before_they_are_sent() {
 }
 
 #[test]
-fn a_tool_that_says_it_failed_ends_with_1_and_cannot_paint_the_terminal() {
+fn a_failed_tool_exits_with_1_and_its_output_is_escaped() {
     let bench = with_notes();
     let run = bench.run(["mcp", "call", "notes/fail"]);
     assert_eq!((run.code, &*run.stdout), (1, ""));
@@ -60,7 +60,7 @@ fn a_tool_that_says_it_failed_ends_with_1_and_cannot_paint_the_terminal() {
 }
 
 #[test]
-fn pictures_become_files_that_never_overwrite_others() {
+fn images_are_saved_without_overwriting_files() {
     let bench = with_notes();
     let folder = bench.work().join("results");
     for _ in 0..2 {
@@ -79,7 +79,7 @@ fn pictures_become_files_that_never_overwrite_others() {
 }
 
 #[test]
-fn what_is_too_long_is_cut_and_kept_whole_in_a_file() {
+fn long_output_is_truncated_and_saved_to_a_file() {
     let bench = with_notes();
     let run = bench.run(["mcp", "call", "notes/long", "--output", "results"]);
     assert_eq!(run.code, 0);
@@ -90,7 +90,7 @@ fn what_is_too_long_is_cut_and_kept_whole_in_a_file() {
 }
 
 #[test]
-fn a_program_gets_the_whole_outcome() {
+fn json_output_has_the_complete_outcome() {
     let run = with_notes().run(["mcp", "call", "notes/draw", "--json"]);
     let outcome: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(outcome["tool"], "mcp__notes__draw");
@@ -100,7 +100,7 @@ fn a_program_gets_the_whole_outcome() {
 }
 
 #[test]
-fn a_call_that_needs_approval_is_not_made_where_nobody_can_be_asked() {
+fn without_a_terminal_calls_that_need_approval_fail() {
     let bench = configured(&format!(
         "mcp_servers:\n{}    trust: untrusted\n",
         entry("notes", "FIXTURE_LOG: fixture.log")
@@ -118,7 +118,7 @@ fn a_call_that_needs_approval_is_not_made_where_nobody_can_be_asked() {
 }
 
 #[test]
-fn on_a_terminal_a_person_is_asked_and_only_yes_is_yes() {
+fn at_a_terminal_only_yes_approves_a_call() {
     let bench = configured(&format!(
         "mcp_servers:\n{}    trust: untrusted\n",
         entry("notes", "FIXTURE_LOG: fixture.log")
@@ -154,7 +154,7 @@ fn a_result_with_structured_content_is_printed_once() {
 }
 
 #[test]
-fn a_person_at_a_terminal_answers_what_the_server_asks() {
+fn elicitation_is_answered_at_the_terminal() {
     let bench = asking();
     let mut command = bench.command(["mcp", "call", "notes/ask"]);
     let run = terminal::answering(&mut command, "Ada\ny\n", &[": "]);
@@ -170,7 +170,7 @@ fn a_person_at_a_terminal_answers_what_the_server_asks() {
 }
 
 #[test]
-fn a_fault_in_the_entry_of_the_server_is_told() {
+fn an_invalid_server_entry_is_reported() {
     let bench = configured(&format!("mcp_servers:\n{}  bad: 5\n", entry("notes", "")));
     for tool in ["mcp__bad__x", "bad/x"] {
         let run = bench.run(["mcp", "call", tool, "{}"]);
@@ -181,7 +181,7 @@ fn a_fault_in_the_entry_of_the_server_is_told() {
 }
 
 #[test]
-fn tools_that_a_server_does_not_announce_are_found() {
+fn tools_are_listed_without_a_declared_capability() {
     for mode in ["mute", "nulled"] {
         let variables = format!("FIXTURE_MODE: {mode}");
         let bench = configured(&format!("mcp_servers:\n{}", entry("notes", &variables)));
@@ -193,7 +193,7 @@ fn tools_that_a_server_does_not_announce_are_found() {
 }
 
 #[test]
-fn only_the_server_concerned_is_connected() {
+fn only_the_called_server_is_connected() {
     let bench = configured(&format!(
         "mcp_servers:\n{}{}",
         entry("notes", ""),
@@ -204,7 +204,7 @@ fn only_the_server_concerned_is_connected() {
 }
 
 #[test]
-fn a_call_that_takes_too_long_is_given_up() {
+fn a_slow_call_times_out() {
     let bench = with_notes();
     let run = bench.run(["mcp", "call", "notes/slow", "--timeout", "1"]);
     assert_eq!(run.code, 5, "{run:?}");
@@ -219,7 +219,7 @@ fn a_disabled_server_is_not_called() {
 }
 
 #[test]
-fn a_name_that_two_servers_share_is_refused_with_both_ways_to_say_it() {
+fn an_ambiguous_tool_name_is_rejected_with_both_alternatives() {
     let two = format!("mcp_servers:\n{}{}", entry("a.b", ""), entry("a-b", ""));
     let bench = configured(&two);
     let run = bench.run(["mcp", "call", "mcp__a_b__echo", "--arg", "text=x"]);

@@ -16,7 +16,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/docume
 const URL: &str = "https://me.example.com/oauth/agent.json";
 
 #[test]
-fn a_file_is_overwritten_only_by_force_and_programs_are_told_where_it_is() {
+fn a_document_is_overwritten_only_with_force() {
     let bench = bench();
     let file = bench.work().join("agent.json").display().to_string();
     let arguments = ["mcp", "client-document", "--url", URL, "--output", &file];
@@ -185,7 +185,7 @@ fn doctor_names_the_rule_that_a_document_breaks() {
 }
 
 #[test]
-fn only_documents_that_would_be_used_are_fetched() {
+fn doctor_fetches_only_used_documents() {
     let bench = bench();
     let web = Web::start(&bench);
     let url = web.publish(&bench, "/good.json");
@@ -225,7 +225,7 @@ fn only_documents_that_would_be_used_are_fetched() {
 }
 
 #[test]
-fn a_document_is_made_for_an_address() {
+fn a_document_is_created_for_a_url() {
     let bench = bench();
     let run =
         bench.run(["mcp", "client-document", "--url", URL, "--uri", "https://me.example.com/"]);
@@ -241,7 +241,7 @@ fn a_document_is_made_for_an_address() {
 }
 
 #[test]
-fn the_configured_address_is_used_and_a_wrong_one_is_refused() {
+fn the_configured_url_is_used_and_an_invalid_one_rejected() {
     let bench = configured(&format!("mcp:\n  client_metadata_url: {URL}\n"));
     let run = bench.run(["mcp", "client-document", "--json"]);
     let document: Value = serde_json::from_str(&run.stdout).unwrap();

@@ -21,7 +21,7 @@ fn mixed() -> TestHome {
 }
 
 #[test]
-fn all_servers_are_told_about_and_a_failed_one_is_no_failure_of_the_list() {
+fn a_failed_server_is_listed_without_failing_the_command() {
     let bench = mixed();
     let run = bench.run(["mcp", "list"]);
     insta::with_settings!({ filters => UNSTEADY.to_vec() }, {
@@ -41,7 +41,7 @@ fn the_configuration_can_be_shown_without_connecting() {
 }
 
 #[test]
-fn errors_of_the_configuration_are_told_with_their_place_and_end_with_3() {
+fn configuration_errors_name_their_position_and_exit_with_3() {
     let bench = configured(&format!(
         "mcp_servers:\n{}    tiemout: 5\n  bad:\n    command: 5\n    url: [1]\n",
         entry("notes", "")
@@ -53,14 +53,14 @@ fn errors_of_the_configuration_are_told_with_their_place_and_end_with_3() {
 }
 
 #[test]
-fn without_servers_the_way_to_one_is_told() {
+fn without_servers_a_hint_is_printed() {
     let bench = bench();
     insta::assert_snapshot!(steady(&bench, &bench.run(["mcp", "list"])));
     assert!(!bench.home().exists());
 }
 
 #[test]
-fn waiting_ends_when_it_was_told_to() {
+fn list_stops_waiting_after_the_given_time() {
     let bench = configured(&format!("mcp_servers:\n{}", entry("slow", "FIXTURE_MODE: hang")));
     let run = bench.run(["mcp", "list", "--wait", "1", "--json"]);
     assert_eq!(run.code, 0, "{run:?}");
@@ -110,7 +110,7 @@ impl Drop for Watching {
 }
 
 #[test]
-fn watching_tells_changes_and_follows_the_configuration() {
+fn watch_prints_changes_and_follows_the_configuration() {
     let bench = with_notes();
     let mut watching = Watching::start(&bench, &[]);
     watching.hears("notes: ready, 11 tools, about 526 tokens");
@@ -129,7 +129,7 @@ fn watching_tells_changes_and_follows_the_configuration() {
 }
 
 #[test]
-fn watching_for_programs_is_one_object_a_line() {
+fn watch_prints_one_json_object_per_line() {
     let bench = with_notes();
     let mut watching = Watching::start(&bench, &["--json"]);
     watching.hears("\"state\":\"ready\"");
@@ -142,7 +142,7 @@ fn watching_for_programs_is_one_object_a_line() {
 }
 
 #[test]
-fn a_required_server_that_is_not_ready_ends_with_5() {
+fn an_unready_required_server_exits_with_5() {
     let bench = configured("mcp_servers:\n  gone: {command: no-such-program, required: true}\n");
     let run = bench.run(["mcp", "list"]);
     assert_eq!(run.code, 5, "{run:?}");
@@ -150,7 +150,7 @@ fn a_required_server_that_is_not_ready_ends_with_5() {
 }
 
 #[test]
-fn a_file_that_is_not_text_is_named_with_the_line() {
+fn non_utf8_files_are_reported_with_their_line() {
     let bench = configured("mcp_servers: {}\n");
     std::fs::write(bench.home().join(".env"), b"A=1\nB=\xff\n").unwrap();
     let run = bench.run(["mcp", "doctor", "--offline"]);

@@ -44,7 +44,7 @@ fn a_followed_log_shows_new_lines() {
 }
 
 #[test]
-fn a_real_server_takes_the_level() {
+fn a_real_server_accepts_the_log_level() {
     let all = launched("all", &everything_stdio(), "    log_level: debug\n");
     let bench = configured(&format!("mcp_servers:\n{all}"));
     let run = bench.run(["mcp", "call", "all/echo", "{\"message\": \"hi\"}"]);

@@ -39,7 +39,7 @@ fn lives(id: &str) -> bool {
 }
 
 #[test]
-fn an_interrupt_cancels_the_call_and_ends_the_server() {
+fn an_interrupt_cancels_the_call_and_stops_the_server() {
     let (bench, mut agent, ids) = running();
     let id = agent.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
@@ -51,7 +51,7 @@ fn an_interrupt_cancels_the_call_and_ends_the_server() {
 }
 
 #[test]
-fn a_killed_agent_leaves_nothing_behind() {
+fn server_processes_end_when_the_agent_is_killed() {
     let (_bench, mut agent, ids) = running();
     agent.kill().unwrap();
     agent.wait().unwrap();

@@ -28,7 +28,7 @@ fn tools(bench: &TestHome, server: &str) -> ProgramOutput {
 }
 
 #[test]
-fn a_file_is_shown_approved_and_asked_about_again_when_it_changes() {
+fn a_project_file_needs_a_new_approval_after_a_change() {
     let bench = configured("mcp_servers: {}\n");
     put(bench.work(), ".mcp.json", &mcp_json("local"));
     let run = bench.run(["mcp", "project"]);
@@ -58,7 +58,7 @@ fn a_file_is_shown_approved_and_asked_about_again_when_it_changes() {
 }
 
 #[test]
-fn the_profile_has_precedence_then_the_nearest_file() {
+fn the_profile_takes_precedence_then_the_nearest_file() {
     let notes = entry("notes", "FIXTURE_LOG: fixture.log");
     let bench = configured(&format!("mcp_servers:\n{notes}"));
     let work = bench.work().join("outer/repository");
@@ -84,7 +84,7 @@ fn the_profile_has_precedence_then_the_nearest_file() {
 }
 
 #[test]
-fn a_broken_entry_of_the_profile_keeps_its_name() {
+fn an_invalid_profile_entry_still_reserves_its_name() {
     let bench = configured("mcp_servers:\n  local:\n    enabled: true\n");
     put(bench.work(), ".mcp.json", &mcp_json("local"));
     assert_eq!(bench.run(["mcp", "project", "--approve", "--yes"]).code, 0);
@@ -132,7 +132,7 @@ fn an_approval_is_valid_in_its_project_only() {
 }
 
 #[test]
-fn hostile_files_are_refused_alone() {
+fn hostile_project_entries_are_rejected_individually() {
     let bench = configured("mcp_servers: {}\n");
     let work = bench.work().to_owned();
     let evil = json!({"mcpServers": {
@@ -160,7 +160,7 @@ fn hostile_files_are_refused_alone() {
 }
 
 #[test]
-fn a_task_asks_first_and_the_server_is_untrusted() {
+fn a_task_needs_approval_and_project_servers_are_untrusted() {
     let world = World::new();
     put(world.ground.bench.work(), ".mcp.json", &mcp_json("local"));
     let write = call("mcp__local__write_note", &text("x"));

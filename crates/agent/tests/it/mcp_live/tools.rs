@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::{configured, entry, steady, with_notes};
 
 #[test]
-fn tools_are_listed_with_what_they_may_do_and_cost() {
+fn tools_are_listed_with_permissions_and_token_cost() {
     let bench = with_notes();
     insta::assert_snapshot!(steady(&bench, &bench.run(["mcp", "tools"])));
 }
 
 #[test]
-fn what_cannot_be_used_is_named_beside_the_list() {
+fn unusable_tools_and_servers_are_listed_separately() {
     let bench = configured(&format!(
         "mcp_servers:\n{}    trust: untrusted\n    tools: {{include: [echo, 'write*'], resources: off, \
          prompts: off}}\n{}",
@@ -22,7 +22,7 @@ fn what_cannot_be_used_is_named_beside_the_list() {
 }
 
 #[test]
-fn schemas_are_shown_as_a_model_gets_them() {
+fn schemas_are_shown_as_sent_to_models() {
     let bench = configured(&format!(
         "mcp_servers:\n{}    tools: {{include: [write-note], resources: off, prompts: off}}\n",
         entry("notes", "")
@@ -45,7 +45,7 @@ fn every_live_command_has_a_help_page_with_examples() {
 }
 
 #[test]
-fn only_when_all_fail_the_command_does() {
+fn the_command_fails_only_if_all_servers_fail() {
     let bench = configured(&format!("mcp_servers:\n{}", entry("crash", "FIXTURE_MODE: crash")));
     let run = bench.run(["mcp", "tools"]);
     assert_eq!((run.code, &*run.stdout), (5, ""), "{run:?}");

@@ -3,11 +3,11 @@
 use agent_test_support::oauth::visit;
 
 use super::person::Person;
-use super::{Scene, address_in};
+use super::{LoginFixture, address_in};
 
 #[test]
-fn what_only_looks_never_opens_a_browser() {
-    let scene = Scene::new();
+fn read_only_commands_never_open_a_browser() {
+    let scene = LoginFixture::new();
     for arguments in [&["mcp", "list"][..], &["mcp", "tools"], &["mcp", "doctor"]] {
         let run = Person::start(&mut scene.with_screen(arguments)).finish();
         let said = format!("{}{}", run.stdout, run.stderr);
@@ -22,8 +22,8 @@ fn what_only_looks_never_opens_a_browser() {
 }
 
 #[test]
-fn without_a_terminal_nobody_is_asked_to_sign_in() {
-    let scene = Scene::new();
+fn without_a_terminal_no_sign_in_starts() {
+    let scene = LoginFixture::new();
     for arguments in [
         &["mcp", "test", "docs"][..],
         &["mcp", "tools", "docs"],
@@ -40,13 +40,13 @@ fn without_a_terminal_nobody_is_asked_to_sign_in() {
 }
 
 #[test]
-fn at_a_terminal_the_first_connection_opens_the_browser() {
+fn the_first_connection_at_a_terminal_opens_the_browser() {
     for arguments in [
         &["mcp", "test", "docs"][..],
         &["mcp", "tools", "docs"],
         &["mcp", "call", "docs/echo", "--arg", "text=hello"],
     ] {
-        let scene = Scene::new();
+        let scene = LoginFixture::new();
         let run = Person::start(&mut scene.with_screen(arguments)).finish();
         assert_eq!(run.code, 0, "{arguments:?}: {}", run.transcript());
         assert_eq!(scene.opened().len(), 2, "{arguments:?}");
@@ -58,8 +58,8 @@ fn at_a_terminal_the_first_connection_opens_the_browser() {
 }
 
 #[test]
-fn a_call_that_waits_for_its_person_can_be_left() {
-    let scene = Scene::new();
+fn a_pending_sign_in_can_be_skipped() {
+    let scene = LoginFixture::new();
     let arguments = ["mcp", "call", "docs/echo", "--arg", "text=x"];
     let mut person = Person::start(&mut scene.bench.command(arguments));
     person.sees("\n> ", 1);
@@ -78,8 +78,8 @@ fn a_call_that_waits_for_its_person_can_be_left() {
 }
 
 #[test]
-fn a_scope_that_is_missing_is_named_with_the_command() {
-    let scene = Scene::new();
+fn a_missing_scope_is_reported_with_the_login_command() {
+    let scene = LoginFixture::new();
     let mut login = scene.with_screen(&["mcp", "login", "docs", "--scope", "mcp:read"]);
     assert_eq!(Person::start(&mut login).finish().code, 0);
     let run = scene.bench.run(["mcp", "call", "docs/write", "--arg", "text=x"]);
@@ -89,8 +89,8 @@ fn a_scope_that_is_missing_is_named_with_the_command() {
 }
 
 #[test]
-fn a_server_that_offers_a_sign_in_nobody_configured_says_so() {
-    let scene = Scene::new();
+fn a_server_that_offers_oauth_suggests_enabling_it() {
+    let scene = LoginFixture::new();
     let config = format!("mcp_servers:\n  docs:\n    url: {}\n", scene.server.mcp_url());
     std::fs::write(scene.bench.home().join("config.yaml"), config).unwrap();
     let run = scene.bench.run(["mcp", "test", "docs"]);

@@ -3,17 +3,17 @@
 use agent_test_support::oauth::{Endpoint, Fault, Script};
 use serde_json::{Value, json};
 
-use super::Scene;
+use super::LoginFixture;
 use super::person::Person;
 
-fn scene(change: impl FnOnce(&mut Script)) -> Scene {
+fn scene(change: impl FnOnce(&mut Script)) -> LoginFixture {
     let mut script = Script { device_codes: true, ..Script::default() };
     change(&mut script);
-    Scene::with(script)
+    LoginFixture::with(script)
 }
 
 #[test]
-fn the_page_and_the_code_are_printed_and_no_browser_opens() {
+fn device_login_prints_url_and_code_without_a_browser() {
     let scene = scene(|_| {});
     let run = Person::start(&mut scene.with_screen(&["mcp", "login", "docs", "--device"])).finish();
     assert_eq!((run.code, &*run.stdout), (0, "Signed in to docs; 2 tools\n"), "{}", run.stderr);
@@ -28,7 +28,7 @@ fn the_page_and_the_code_are_printed_and_no_browser_opens() {
 }
 
 #[test]
-fn a_program_gets_the_code_as_json() {
+fn json_output_has_the_device_code() {
     let scene = scene(|_| {});
     let run = scene.bench.run(["mcp", "login", "docs", "--device", "--json"]);
     assert_eq!(run.code, 0, "{}", run.transcript());
@@ -41,7 +41,7 @@ fn a_program_gets_the_code_as_json() {
 }
 
 #[test]
-fn ctrl_c_ends_the_wait_for_a_code() {
+fn ctrl_c_cancels_the_device_login() {
     let scene = scene(|script| {
         script.token = Endpoint::failing(Fault::refuse(400, "authorization_pending"));
     });
@@ -54,7 +54,7 @@ fn ctrl_c_ends_the_wait_for_a_code() {
 }
 
 #[test]
-fn a_code_is_suggested_over_ssh_but_not_used_unasked() {
+fn device_login_is_only_suggested_over_ssh() {
     let scene = scene(|_| {});
     let mut command = scene.with_screen(&["mcp", "login", "docs"]);
     command.env_remove("BROWSER").env("SSH_CONNECTION", "10.0.0.2 50123 10.0.0.1 22");
@@ -66,7 +66,7 @@ fn a_code_is_suggested_over_ssh_but_not_used_unasked() {
 }
 
 #[test]
-fn each_way_a_code_fails_says_what_to_do() {
+fn each_device_code_error_has_a_hint() {
     let scene = scene(|script| {
         script.token = Endpoint::failing(Fault::refuse(400, "expired_token"));
     });

@@ -4,12 +4,12 @@
 use super::*;
 use crate::gateway::Ground;
 
-fn supports_client_documents() -> Scene {
-    Scene::with(Script { client_documents: true, ..Script::default() })
+fn supports_client_documents() -> LoginFixture {
+    LoginFixture::with(Script { client_documents: true, ..Script::default() })
 }
 
 /// Signs in as a member of the service at this address; gives the `client_id`.
-fn client_of(scene: &Scene, base_url: &str) -> String {
+fn client_of(scene: &LoginFixture, base_url: &str) -> String {
     let mut command = scene.with_screen(&["mcp", "login", "docs"]);
     command.env("AGENT_BASE_URL", base_url);
     let run = Person::start(&mut command).finish();
@@ -18,7 +18,7 @@ fn client_of(scene: &Scene, base_url: &str) -> String {
 }
 
 #[test]
-fn the_member_service_announces_the_document_where_none_is_configured() {
+fn the_client_document_of_the_service_is_the_default() {
     let ground = Ground::new();
     ground.configure("public_url: https://service.example\n");
     let served = ground.serve();
@@ -35,12 +35,12 @@ fn the_member_service_announces_the_document_where_none_is_configured() {
     assert_ne!(client_of(&scene, &base), document);
     assert_eq!(scene.server.requests_to("/register").len(), 1);
     // So does a server that does not take documents.
-    let scene = Scene::new();
+    let scene = LoginFixture::new();
     assert_ne!(client_of(&scene, &base), document);
 }
 
 #[test]
-fn a_service_without_https_announces_none() {
+fn a_service_without_https_announces_no_document() {
     let ground = Ground::new();
     ground.configure("");
     let served = ground.serve();

@@ -7,20 +7,20 @@ use agent_test_support::command::ProgramOutput;
 use agent_test_support::keyring::Keyring;
 use serde_json::{Value, json};
 
-use super::Scene;
+use super::LoginFixture;
 use super::person::Person;
 
 const VARIABLES: &str = "# mine\nDOCS_KEY=s3cret-of-a-test\nOTHER='two words'\n";
 
 /// A scene with variables, and a keyring.
 struct Desktop {
-    scene: Scene,
+    scene: LoginFixture,
     keyring: Keyring,
 }
 
 impl Desktop {
     fn new() -> Self {
-        let scene = Scene::new();
+        let scene = LoginFixture::new();
         scene.configure("    headers:\n      X-Key: ${DOCS_KEY}\n");
         fs::write(scene.bench.home().join(".env"), VARIABLES).unwrap();
         Self { scene, keyring: Keyring::start() }
@@ -66,7 +66,7 @@ impl Desktop {
 }
 
 #[test]
-fn secrets_move_to_the_keychain_and_back() {
+fn secrets_are_moved_to_the_keychain_and_back() {
     let desktop = Desktop::new();
     desktop.scene.sign_in();
     let names = ["mcp-tokens/docs.json", "mcp-tokens/docs.client.json", ".env", "config.yaml"];
@@ -95,7 +95,7 @@ fn secrets_move_to_the_keychain_and_back() {
 }
 
 #[test]
-fn sign_ins_renewals_and_new_secrets_stay_in_the_keychain() {
+fn sign_ins_renewals_and_new_secrets_use_the_keychain() {
     let desktop = Desktop::with_keychain();
     desktop.scene.server.expire_access_tokens();
     desktop.calls_a_tool();
@@ -137,7 +137,7 @@ fn a_logout_removes_the_tokens_from_the_keychain() {
 }
 
 #[test]
-fn a_keychain_that_is_absent_or_locked_is_reported_and_changes_nothing() {
+fn a_missing_or_locked_keychain_is_reported_without_changes() {
     let desktop = Desktop::new();
     desktop.scene.sign_in();
     let names = ["mcp-tokens/docs.json", ".env", "config.yaml"];

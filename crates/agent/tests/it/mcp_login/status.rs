@@ -5,12 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use super::Scene;
+use super::LoginFixture;
 use super::person::Person;
 
 #[test]
-fn status_tells_before_and_after_and_when_it_has_ended() {
-    let scene = Scene::new();
+fn status_shows_signed_out_signed_in_and_expired() {
+    let scene = LoginFixture::new();
     let before = scene.bench.run(["mcp", "status", "docs"]);
     assert_eq!(before.code, 4);
     assert!(before.stdout.starts_with("docs: not signed in\n"), "{}", before.transcript());
@@ -59,8 +59,8 @@ fn status_tells_before_and_after_and_when_it_has_ended() {
 }
 
 #[test]
-fn a_damaged_file_is_told_and_a_login_mends_it() {
-    let scene = Scene::new();
+fn a_damaged_token_file_is_reported_and_replaced_by_login() {
+    let scene = LoginFixture::new();
     scene.sign_in();
     fs::write(scene.folder().join("docs.json"), "{\"access_token\": \"half").unwrap();
     let run = scene.bench.run(["mcp", "status", "docs"]);
@@ -74,8 +74,8 @@ fn a_damaged_file_is_told_and_a_login_mends_it() {
 }
 
 #[test]
-fn servers_that_do_not_sign_in_and_servers_that_are_not_there_are_told_apart() {
-    let scene = Scene::new();
+fn servers_without_oauth_differ_from_unknown_servers() {
+    let scene = LoginFixture::new();
     fs::write(scene.bench.home().join("config.yaml"), "mcp_servers:\n  local:\n    command: x\n")
         .unwrap();
     let run = scene.bench.run(["mcp", "status", "local"]);
@@ -87,8 +87,8 @@ fn servers_that_do_not_sign_in_and_servers_that_are_not_there_are_told_apart() {
 }
 
 #[test]
-fn a_doctor_sees_who_is_not_signed_in_and_who_can_read_tokens() {
-    let scene = Scene::new();
+fn doctor_reports_missing_sign_ins_and_readable_tokens() {
+    let scene = LoginFixture::new();
     let doctor = || scene.bench.run(["mcp", "doctor", "--offline"]);
     let run = doctor();
     assert_eq!(run.code, 1);
@@ -108,8 +108,8 @@ fn a_doctor_sees_who_is_not_signed_in_and_who_can_read_tokens() {
 }
 
 #[test]
-fn what_signs_in_by_itself_needs_nobody() {
-    let scene = Scene::new();
+fn client_credentials_need_no_user() {
+    let scene = LoginFixture::new();
     scene.configure(
         "      flow: client_credentials\n      client_id: me\n      client_secret: s3cret-x\n",
     );

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Club, told};
+use super::{MemberFixture, told};
 
 #[test]
 fn every_command_has_a_help_page_with_examples() {
@@ -33,7 +33,7 @@ fn every_command_has_a_help_page_with_examples() {
 
 #[test]
 fn usage_is_shown_with_its_total() {
-    let club = Club::new();
+    let club = MemberFixture::new();
     let served = club.serve();
     for word in ["sky", "blue"] {
         club.run(&served, &["search", word]);
@@ -49,7 +49,7 @@ fn usage_is_shown_with_its_total() {
 
 #[test]
 fn the_account_is_shown_with_its_limits() {
-    let club = Club::new();
+    let club = MemberFixture::new();
     let served = club.serve();
     let run = club.run(&served, &["me"]);
     told(&club, "me", &run.transcript());
@@ -68,8 +68,8 @@ fn the_account_is_shown_with_its_limits() {
 }
 
 #[test]
-fn models_are_listed_with_what_they_cost() {
-    let club = Club::new();
+fn models_are_listed_with_prices() {
+    let club = MemberFixture::new();
     let served = club.serve();
     told(&club, "models", &club.run(&served, &["models"]).transcript());
     told(
@@ -90,8 +90,8 @@ fn models_are_listed_with_what_they_cost() {
 }
 
 #[test]
-fn a_model_that_cannot_be_used_says_why() {
-    let club = Club::new();
+fn an_unusable_model_is_listed_with_the_reason() {
+    let club = MemberFixture::new();
     let served = club.serve();
     let key = club.other_key(&["--scopes", "models,chat"]);
     let run = club.run_with(&served, &key, &["models"]);

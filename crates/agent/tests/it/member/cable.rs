@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Forwards everything, unless instructed otherwise.
-pub(super) struct Cable {
+pub(super) struct CuttableProxy {
     pub(super) address: String,
     state: Arc<State>,
 }
@@ -28,7 +28,7 @@ impl State {
     }
 }
 
-impl Cable {
+impl CuttableProxy {
     pub(super) fn to(target: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();

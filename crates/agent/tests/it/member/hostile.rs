@@ -58,7 +58,7 @@ const ALL: &[&[&str]] = &[
 ];
 
 #[test]
-fn what_is_no_answer_is_told_as_such() {
+fn invalid_responses_are_reported() {
     let evil = "{\"error\": {\"message\": \"\\u001b[2Jgone\\nerror: fake\", \"type\": \"t\"}}";
     for (answer, code) in [
         (http("200 OK", "application/json", b"{\"object\": 7}"), 5),
@@ -79,14 +79,14 @@ fn what_is_no_answer_is_told_as_such() {
 }
 
 #[test]
-fn what_is_no_http_is_given_up_after_a_few_tries() {
+fn retries_of_a_non_http_peer_are_limited() {
     let address = serve(|_| b"nonsense\r\n\r\n".to_vec());
     let run = run(&address, &["me"]);
     assert_eq!((run.code, &*run.stdout), (5, ""), "{run:?}");
 }
 
 #[test]
-fn an_artifact_that_is_another_is_not_written() {
+fn a_mismatching_artifact_is_not_written() {
     let made = |bytes: usize, sha256: &str| {
         serde_json::json!({"object": "media.run", "id": "run_1", "model": "a/b",
             "capability": "image", "artifacts": [{"id": "art_1", "url": "http://x/y",
@@ -126,7 +126,7 @@ fn an_artifact_that_is_another_is_not_written() {
 }
 
 #[test]
-fn a_stream_that_never_says_anything_new_is_given_up_in_the_end() {
+fn watch_pauses_between_retries_of_an_empty_event_stream() {
     // Each connection ends at once; pauses grow, and the command can be interrupted meanwhile.
     let address = serve(|_| http("200 OK", "text/event-stream", b": nothing\n\n"));
     let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));

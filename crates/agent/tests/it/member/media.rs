@@ -8,11 +8,11 @@ use agent_test_support::upstream::media::{mp3, png};
 use serde_json::Value;
 
 use super::terminal::on_terminal;
-use super::{Club, told};
+use super::{MemberFixture, told};
 
 #[test]
-fn what_makes_media_is_listed_with_its_price_or_why_not() {
-    let club = Club::new();
+fn media_models_are_listed_with_price_or_reason() {
+    let club = MemberFixture::new();
     let served = club.serve();
     told(&club, "media_list", &club.run(&served, &["media", "list"]).transcript());
     let key = club.other_key(&["--scopes", "models", "--models", "test/echo,made/voice"]);
@@ -24,8 +24,8 @@ fn what_makes_media_is_listed_with_its_price_or_why_not() {
 }
 
 #[test]
-fn what_was_made_is_listed_and_its_picture_is_shown_where_that_is_possible() {
-    let club = Club::new();
+fn artifacts_are_listed_and_images_shown_if_supported() {
+    let club = MemberFixture::new();
     let served = club.serve();
     let paint = ["media", "run", "made/paint", "a", "lighthouse"];
     let run = club.run(&served, &paint);
@@ -54,8 +54,8 @@ fn what_was_made_is_listed_and_its_picture_is_shown_where_that_is_possible() {
 }
 
 #[test]
-fn files_are_checked_and_nothing_is_overwritten() {
-    let club = Club::new();
+fn media_files_are_verified_and_not_overwritten() {
+    let club = MemberFixture::new();
     let served = club.serve();
     let work = club.ground.bench.work();
     let paint = ["media", "run", "made/paint", "x", "--option", "n=2", "--output", "a.png"];
@@ -82,8 +82,8 @@ fn files_are_checked_and_nothing_is_overwritten() {
 }
 
 #[test]
-fn speech_is_made_of_text_from_anywhere() {
-    let club = Club::new();
+fn speech_reads_text_from_arguments_and_stdin() {
+    let club = MemberFixture::new();
     let served = club.serve();
     let speak = ["media", "run", "made/voice", "-", "--option", "speed=1.5", "--output", "-"];
     let mut command = club.command(&served.address, &speak);
@@ -103,8 +103,8 @@ fn speech_is_made_of_text_from_anywhere() {
 }
 
 #[test]
-fn what_cannot_be_made_is_told() {
-    let club = Club::new();
+fn invalid_media_requests_are_reported() {
+    let club = MemberFixture::new();
     let served = club.serve();
     let runs: Vec<String> = [
         &["media", "run", "paint", "x"][..],

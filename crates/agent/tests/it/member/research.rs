@@ -1,14 +1,14 @@
 //! `agent research`: started, listed, shown, cancelled.
 
 use super::terminal::on_terminal;
-use super::{Club, told};
+use super::{MemberFixture, told};
 
 const START: &[&str] =
     &["research", "start", "Why is the sky blue?", "--depth", "quick", "--model", "test/echo"];
 
 #[test]
-fn a_job_is_started_followed_and_read() {
-    let club = Club::new();
+fn a_job_is_started_watched_and_shown() {
+    let club = MemberFixture::new();
     let served = club.serve();
     let run = club.run(&served, START);
     told(&club, "research_start", &run.transcript());
@@ -31,8 +31,8 @@ fn a_job_is_started_followed_and_read() {
 }
 
 #[test]
-fn what_is_given_with_a_job_is_revoked() {
-    let club = Club::new();
+fn metadata_of_a_job_is_returned() {
+    let club = MemberFixture::new();
     let served = club.serve();
     let words = ["--metadata", "ticket=42", "--metadata", "who=me", "--max-sources", "1"];
     let job = club.json(&served, &[START, &words].concat());
@@ -42,7 +42,7 @@ fn what_is_given_with_a_job_is_revoked() {
 
 #[test]
 fn a_job_cancelled_while_it_runs_is_charged() {
-    let club = Club::new();
+    let club = MemberFixture::new();
     let served = club.serve();
     let words = ["research", "start", "Why? [[gate]]", "--depth", "quick", "--model", "test/echo"];
     let id = club.run(&served, &words).stdout.trim().to_owned();
@@ -59,8 +59,8 @@ fn a_job_cancelled_while_it_runs_is_charged() {
 }
 
 #[test]
-fn what_cannot_be_a_job_is_told() {
-    let club = Club::new();
+fn invalid_research_jobs_are_reported() {
+    let club = MemberFixture::new();
     let served = club.serve();
     let runs: Vec<String> = [
         &["research"][..],
@@ -72,7 +72,7 @@ fn what_cannot_be_a_job_is_told() {
         &["research", "start", "x", "--model", "test/ecko"],
         &["research", "start", "x", "--depth", "deeper"],
         &["research", "start", "x", "--metadata", "a"],
-        &["research", "start", "x", "--webhook", "https://example.com/told"],
+        &["research", "start", "x", "--webhook", "https://example.com/research-done"],
         &["research", "list"],
     ]
     .iter()
@@ -83,8 +83,8 @@ fn what_cannot_be_a_job_is_told() {
 }
 
 #[test]
-fn a_list_of_jobs_has_pages() {
-    let club = Club::new();
+fn job_lists_are_paged() {
+    let club = MemberFixture::new();
     let served = club.serve();
     for _ in 0..3 {
         assert_eq!(club.run(&served, START).code, 0);

@@ -4,11 +4,11 @@ use agent_test_support::command::{ProgramOutput, TestHome};
 use agent_test_support::wait::eventually;
 use serde_json::Value;
 
-use super::{Club, told};
+use super::{MemberFixture, told};
 
 #[test]
-fn every_refusal_says_what_to_do() {
-    let club = Club::new();
+fn every_rejection_has_a_hint() {
+    let club = MemberFixture::new();
     let served = club.serve();
     let (rest, last) = club.key.split_at(club.key.len() - 1);
     let wrong = format!("{rest}{}", if last == "x" { "y" } else { "x" });
@@ -40,8 +40,8 @@ fn every_refusal_says_what_to_do() {
 }
 
 #[test]
-fn a_service_that_cannot_do_it_now_says_so() {
-    let club = Club::new();
+fn a_temporary_upstream_failure_is_reported_and_free() {
+    let club = MemberFixture::new();
     let served = club.ground.serve();
     club.ground.upstream.script("paint", vec![agent_test_support::upstream::Step::Status(500); 9]);
     let run = club.run(&served, &["media", "run", "made/paint", "x"]);
@@ -53,7 +53,7 @@ fn a_service_that_cannot_do_it_now_says_so() {
 }
 
 #[test]
-fn without_a_key_or_a_service_the_way_to_one_is_told() {
+fn a_missing_key_or_service_is_reported_with_a_hint() {
     let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
     let mut runs = String::new();
     for arguments in [&["me"][..], &["models"], &["search", "x"], &["media", "list"]] {

@@ -40,7 +40,7 @@ fn source() -> TestHome {
 }
 
 #[test]
-fn a_skill_is_installed_listed_shown_put_away_and_brought_back() {
+fn a_skill_is_installed_listed_shown_archived_and_restored() {
     let bench = source();
     snapshot(&bench, "install", ["install", "review"]);
     snapshot(&bench, "list", ["list"]);
@@ -60,7 +60,7 @@ fn a_skill_is_installed_listed_shown_put_away_and_brought_back() {
 }
 
 #[test]
-fn programs_get_documents() {
+fn every_skill_command_has_json_output() {
     let bench = source();
     let installed = json(&bench, ["install", "review"]);
     assert_eq!(installed["files"].as_array().unwrap().len(), 2, "{installed}");
@@ -86,7 +86,7 @@ fn programs_get_documents() {
 }
 
 #[test]
-fn without_skills_the_way_to_one_is_told_and_nothing_is_made() {
+fn without_skills_a_hint_is_printed_and_nothing_created() {
     let bench = bench();
     snapshot(&bench, "list_nothing", ["list"]);
     assert_eq!(skills(&bench, ["path"]).code, 0);
@@ -94,7 +94,7 @@ fn without_skills_the_way_to_one_is_told_and_nothing_is_made() {
 }
 
 #[test]
-fn broken_skills_are_named_beside_the_good_ones() {
+fn broken_skills_are_listed_separately() {
     let bench = bench();
     let home = bench.home().join("skills");
     write_skill(&home, "good", "Fine", "Look.");
@@ -120,7 +120,7 @@ fn broken_skills_are_named_beside_the_good_ones() {
 }
 
 #[test]
-fn a_record_that_makes_no_sense_hides_no_skill() {
+fn an_invalid_record_hides_no_skill() {
     let bench = source();
     assert_eq!(skills(&bench, ["install", "review"]).code, 0);
     fs::write(bench.home().join("skills/.usage.json"), "{").unwrap();
@@ -138,7 +138,7 @@ fn a_record_that_makes_no_sense_hides_no_skill() {
 }
 
 #[test]
-fn hostile_names_are_refused_everywhere() {
+fn invalid_skill_names_are_rejected_by_every_command() {
     let bench = source();
     fs::create_dir_all(bench.home().join("skills")).unwrap();
     for name in ["../review", "/etc", "..", ".archive", "a/b", "A", "x\u{1b}[2J"] {
@@ -156,7 +156,7 @@ fn hostile_names_are_refused_everywhere() {
 }
 
 #[test]
-fn a_folder_with_a_link_is_not_installed_at_all() {
+fn a_folder_with_a_symlink_is_not_installed() {
     let bench = source();
     std::os::unix::fs::symlink("/etc/passwd", bench.work().join("review/zz")).unwrap();
     snapshot(&bench, "install_link", ["install", "review"]);
@@ -165,7 +165,7 @@ fn a_folder_with_a_link_is_not_installed_at_all() {
 }
 
 #[test]
-fn nothing_is_overwritten_on_the_way_away_or_back() {
+fn archive_and_restore_overwrite_nothing() {
     let bench = source();
     let home = bench.home().join("skills");
     assert_eq!(skills(&bench, ["install", "review"]).code, 0);
@@ -182,7 +182,7 @@ fn nothing_is_overwritten_on_the_way_away_or_back() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_failure() {
+fn a_closed_stdout_is_not_a_failure() {
     let bench = source();
     assert_eq!(skills(&bench, ["install", "review"]).code, 0);
     let mut child = bench
@@ -196,7 +196,7 @@ fn a_reader_that_leaves_is_no_failure() {
 }
 
 #[test]
-fn many_may_install_at_once_and_one_wins() {
+fn one_of_many_concurrent_installations_succeeds() {
     let bench = source();
     let start = |command: &mut Command| {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()

@@ -4,12 +4,12 @@ use std::fs;
 
 use agent_test_support::command::ProgramOutput;
 
-use super::{House, load, settings, transcript, write_skill};
+use super::{SkillFixture, load, settings, transcript, write_skill};
 use crate::command_line::bench;
 
 #[test]
-fn a_skill_of_the_project_wins_with_a_note() {
-    let house = House::new();
+fn a_project_skill_overrides_with_a_note() {
+    let house = SkillFixture::new();
     house.skill("review", "How I review", "Of home.");
     let project = house.bench.work().join(".agent/skills");
     write_skill(&project, "review", "How we review", "Of the project.");
@@ -28,7 +28,7 @@ fn a_skill_of_the_project_wins_with_a_note() {
 }
 
 #[test]
-fn a_project_is_found_from_below_and_can_be_installed_into() {
+fn a_project_is_found_from_subfolders_and_accepts_skills() {
     let bench = bench();
     write_skill(bench.work(), "review", "How we review", "Look.");
     let deep = bench.work().join("project/src/deep");
@@ -49,7 +49,7 @@ fn a_project_is_found_from_below_and_can_be_installed_into() {
 }
 
 #[test]
-fn links_of_a_project_do_not_lead_out_of_it() {
+fn links_out_of_a_project_are_rejected() {
     use std::os::unix::fs::symlink;
     let bench = bench();
     write_skill(&bench.work().join("private"), "diary", "Mine", "Secret.");

@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{House, file, load};
+use super::{SkillFixture, file, load};
 
 #[test]
-fn a_model_is_told_of_skills_and_loads_one() {
-    let house = House::new();
+fn a_model_gets_the_skill_list_and_loads_a_skill() {
+    let house = SkillFixture::new();
     house.skill("review", "How changes are reviewed here", "Look at the tests first.");
     house.skill("release", "How a release is made", "Ask twice.");
     let folder = house.bench.home().join("skills/review");
@@ -36,8 +36,8 @@ fn a_model_is_told_of_skills_and_loads_one() {
 }
 
 #[test]
-fn without_skills_there_is_no_tool_and_no_list() {
-    let house = House::new();
+fn without_skills_the_model_gets_no_skill_tool() {
+    let house = SkillFixture::new();
     let run = house.task(&[]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(!house.opening().contains("kill"), "{}", house.opening());
@@ -50,9 +50,9 @@ fn without_skills_there_is_no_tool_and_no_list() {
 }
 
 #[test]
-fn nothing_a_model_names_leads_out_of_a_skill() {
+fn a_model_cannot_read_files_outside_a_skill() {
     use std::os::unix::fs::symlink;
-    let house = House::new();
+    let house = SkillFixture::new();
     house.skill("review", "How changes are reviewed here", "Look.");
     let secret = house.bench.work().join("secret.txt");
     fs::write(&secret, "the secret\n").unwrap();
@@ -106,8 +106,8 @@ fn nothing_a_model_names_leads_out_of_a_skill() {
 }
 
 #[test]
-fn a_broken_skill_is_named_and_the_good_one_works() {
-    let house = House::new();
+fn a_broken_skill_is_reported_and_others_work() {
+    let house = SkillFixture::new();
     house.skill("review", "How changes are reviewed here", "Look.");
     house.skill("torn", "[unclosed", "Look.");
     let run = house.task(&[load("review"), load("torn")]);
@@ -124,8 +124,8 @@ fn a_broken_skill_is_named_and_the_good_one_works() {
 }
 
 #[test]
-fn a_skill_that_cannot_be_recorded_is_loaded_all_the_same() {
-    let house = House::new();
+fn a_skill_is_loaded_even_if_its_use_cannot_be_recorded() {
+    let house = SkillFixture::new();
     house.skill("review", "How changes are reviewed here", "Look.");
     let usage = house.bench.home().join("skills/.usage.json");
     fs::write(&usage, "{\"skills\": 5}").unwrap();
@@ -138,8 +138,8 @@ fn a_skill_that_cannot_be_recorded_is_loaded_all_the_same() {
 }
 
 #[test]
-fn a_skill_that_changes_during_a_task_is_read_as_it_is() {
-    let house = House::new();
+fn a_skill_changed_during_a_task_is_read_again() {
+    let house = SkillFixture::new();
     house.skill("review", "How changes are reviewed here", "Look.");
     house.task(&[load("review")]);
     house.skill("review", "How changes are reviewed here", "Look twice.");

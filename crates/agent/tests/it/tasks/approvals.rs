@@ -29,7 +29,7 @@ fn was_run(world: &World) -> usize {
 }
 
 #[test]
-fn without_a_terminal_it_fails_closed_and_yes_does_not_cover_it() {
+fn without_a_terminal_calls_are_declined_despite_yes() {
     let world = world();
     for more in [&[][..], &["--yes"]] {
         script(&world);
@@ -47,7 +47,7 @@ fn without_a_terminal_it_fails_closed_and_yes_does_not_cover_it() {
 }
 
 #[test]
-fn a_server_that_is_named_is_approved() {
+fn the_approve_option_approves_a_server() {
     let world = world();
     script(&world);
     let run = world.run(&["--approve", "notes", "Write x"]);
@@ -56,7 +56,7 @@ fn a_server_that_is_named_is_approved() {
 }
 
 #[test]
-fn a_person_is_shown_all_of_it_and_answers() {
+fn the_complete_call_is_shown_before_approval() {
     let world = world();
     let run = at_terminal(&world, "y\n");
     assert_eq!((run.code, was_run(&world)), (0, 1), "{run:?}");
@@ -76,7 +76,7 @@ fn a_person_is_shown_all_of_it_and_answers() {
 }
 
 #[test]
-fn always_holds_until_the_tool_is_another_one() {
+fn an_always_answer_is_valid_until_the_tool_changes() {
     let world = world();
     let run = at_terminal(&world, "a\n");
     assert_eq!((run.code, was_run(&world)), (0, 1), "{run:?}");
@@ -101,7 +101,7 @@ fn always_holds_until_the_tool_is_another_one() {
 }
 
 #[test]
-fn a_tool_of_a_trusted_server_that_changed_is_asked_about_and_yes_covers_it() {
+fn a_changed_tool_of_a_trusted_server_needs_approval_or_yes() {
     let world = World::with_servers(&notes(""));
     script(&world);
     assert_eq!(world.run(&["Write x"]).code, 0);
@@ -128,7 +128,7 @@ fn turn(world: &World, more: &str) {
 }
 
 #[test]
-fn a_changed_tool_needs_approval_even_if_it_now_claims_to_be_read_only() {
+fn a_changed_tool_needs_approval_even_if_read_only() {
     for more in ["", UNTRUSTED] {
         let world = World::with_servers(&notes(more));
         script(&world);
@@ -157,7 +157,7 @@ fn a_changed_tool_needs_approval_even_if_it_now_claims_to_be_read_only() {
 }
 
 #[test]
-fn changes_are_noticed_however_many_tools_of_a_server_are_remembered() {
+fn changes_are_detected_with_many_remembered_tools() {
     let world = World::with_servers(&notes(""));
     let many: serde_json::Map<_, _> = (0..3000)
         .map(|number| {
@@ -184,7 +184,7 @@ fn changes_are_noticed_however_many_tools_of_a_server_are_remembered() {
 }
 
 #[test]
-fn nothing_in_the_arguments_pushes_the_rest_off_the_screen() {
+fn long_arguments_do_not_hide_the_rest_of_the_call() {
     let world = world();
     let hidden = format!("hello{}rm -rf", " ".repeat(4000));
     let many: serde_json::Map<_, _> =
@@ -217,7 +217,7 @@ fn nothing_in_the_arguments_pushes_the_rest_off_the_screen() {
 }
 
 #[test]
-fn sampling_of_an_untrusted_server_is_approved_on_the_command_line() {
+fn the_approve_option_approves_sampling() {
     let servers = notes(UNTRUSTED).replace("env: {", "env: {FIXTURE_MODE: asking, ");
     let world = World::with_servers(&servers);
     let think = || call("mcp__notes__think", &serde_json::json!({}));
@@ -236,7 +236,7 @@ fn sampling_of_an_untrusted_server_is_approved_on_the_command_line() {
 }
 
 #[test]
-fn what_only_reads_needs_no_yes_and_a_broken_memory_stops_nothing_silently() {
+fn reads_need_no_approval_and_store_errors_are_reported() {
     let world = world();
     world.script(vec![call("mcp__notes__echo", &text("hi")), say("Done.")]);
     assert_eq!(world.run(&["Go"]).code, 0);
@@ -254,7 +254,7 @@ fn with_approval(approval: &str, more: &str) -> World {
 }
 
 #[test]
-fn a_tool_that_always_needs_approval_is_asked_about_at_every_call() {
+fn an_always_tool_needs_approval_for_every_call() {
     let world = with_approval("{\"write-*\": always}", "");
     script(&world);
     assert_eq!(world.run(&["Write x"]).code, 0);
@@ -274,7 +274,7 @@ fn a_tool_that_always_needs_approval_is_asked_about_at_every_call() {
 }
 
 #[test]
-fn one_approval_is_remembered_listed_and_revoked() {
+fn a_once_approval_is_stored_listed_and_revoked() {
     let world = with_approval("{write-note: once}", "");
     let run = at_terminal(&world, "y\n");
     assert_eq!((run.code, was_run(&world)), (0, 1), "{run:?}");
@@ -296,7 +296,7 @@ fn one_approval_is_remembered_listed_and_revoked() {
 }
 
 #[test]
-fn a_tool_that_needs_no_approval_is_asked_about_once_it_changed() {
+fn a_never_tool_needs_approval_after_a_change() {
     let more = "    tools: {approval: {\"*\": never}}\n    trust: untrusted\n";
     let world = World::with_servers(&notes(more));
     script(&world);
@@ -309,7 +309,7 @@ fn a_tool_that_needs_no_approval_is_asked_about_once_it_changed() {
 }
 
 #[test]
-fn a_wrong_word_for_approval_is_the_strictest_and_reading_can_need_it_too() {
+fn invalid_approval_modes_are_strict_and_apply_to_reads() {
     let world = with_approval("{echo: sometimes, read_resource: always}", "");
     world.script(vec![
         call("mcp__notes__echo", &text("hi")),

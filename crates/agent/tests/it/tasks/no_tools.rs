@@ -24,7 +24,7 @@ fn times(text: &str, words: &str) -> usize {
 }
 
 #[test]
-fn a_task_goes_on_without_tools_and_says_so_once() {
+fn a_task_without_tool_support_warns_once() {
     let world = world();
     let run =
         world.agent(&["run", "--model", SMALL, "What", "is", "the", "capital", "of", "France?"]);
@@ -38,7 +38,7 @@ fn a_task_goes_on_without_tools_and_says_so_once() {
 }
 
 #[test]
-fn a_conversation_goes_on_without_tools_and_says_so() {
+fn a_conversation_without_tool_support_warns() {
     let world = world();
     let mut command = world.command(["chat", "--model", SMALL]);
     let run = ProgramOutput::of(&mut command, b"Say hello.\n");
@@ -57,7 +57,7 @@ fn a_conversation_goes_on_without_tools_and_says_so() {
 }
 
 #[test]
-fn calls_of_another_model_reach_a_model_without_tools_as_text() {
+fn earlier_tool_calls_become_text_without_tool_support() {
     let world = world();
     world.script(vec![
         super::call("mcp__notes__echo", &super::text("a note")),
@@ -76,7 +76,7 @@ fn calls_of_another_model_reach_a_model_without_tools_as_text() {
 }
 
 #[test]
-fn the_model_is_listed_and_tested_for_what_it_is() {
+fn a_local_model_is_listed_and_tested() {
     let world = world();
     let listed = world.agent(&["models"]);
     for words in ["here/smol", "2,048", "apache-2.0", "no tools"] {

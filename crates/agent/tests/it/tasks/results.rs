@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{REQUIRED, World, call, launched, notes, say};
 
 #[test]
-fn structured_content_replaces_the_text_and_a_result_that_breaks_its_schema_is_marked() {
+fn structured_content_replaces_text_and_violations_are_marked() {
     let world =
         World::with_servers(&notes("").replace("env: {", "env: {FIXTURE_MODE: measuring, "));
     let none = json!({});

@@ -9,7 +9,7 @@ use super::{
 };
 
 #[test]
-fn every_kind_shows_its_total_and_what_it_is_made_of() {
+fn every_kind_shows_its_total_and_breakdown() {
     let bench = bench();
     fill(&bench);
     let (_served, browser) = overview(&bench);
@@ -78,7 +78,7 @@ fn every_kind_shows_its_total_and_what_it_is_made_of() {
 }
 
 #[test]
-fn the_keyboard_is_enough() {
+fn pages_can_be_used_with_the_keyboard() {
     let bench = bench();
     fill(&bench);
     let (_served, browser) = overview(&bench);
@@ -119,7 +119,7 @@ fn the_keyboard_is_enough() {
 }
 
 #[test]
-fn what_is_long_is_short_at_first() {
+fn long_lists_are_collapsed_initially() {
     let bench = bench();
     let mut store = open_store(&bench);
     let now = SystemClock.now();
@@ -158,7 +158,7 @@ fn what_is_long_is_short_at_first() {
 }
 
 #[test]
-fn a_package_is_shown_byte_for_byte() {
+fn a_package_is_shown_with_its_exact_bytes() {
     let bench = bench();
     fill(&bench);
     let served = Served::start(&bench);
@@ -190,7 +190,7 @@ fn a_package_is_shown_byte_for_byte() {
 }
 
 #[test]
-fn an_empty_store_says_what_to_do() {
+fn an_empty_store_shows_a_hint() {
     let bench = bench();
     drop(open_store(&bench));
     let served = Served::start(&bench);
@@ -209,7 +209,7 @@ fn an_empty_store_says_what_to_do() {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_is_told_in_words() {
+fn an_unreadable_store_shows_an_error() {
     let bench = bench();
     fill(&bench);
     let (served, browser) = overview(&bench);

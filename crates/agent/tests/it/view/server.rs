@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Served, bench, fill, folder, launch, open_store, overview};
 
 #[test]
-fn files_are_the_exact_bytes() {
+fn served_files_have_the_exact_bytes() {
     let bench = bench();
     fill(&bench);
     let served = Served::start(&bench);
@@ -46,7 +46,7 @@ fn files_are_the_exact_bytes() {
 }
 
 #[test]
-fn nothing_was_counted_since_the_last_package() {
+fn an_empty_preview_is_an_error() {
     let bench = bench();
     drop(open_store(&bench));
     let served = Served::start(&bench);
@@ -57,7 +57,7 @@ fn nothing_was_counted_since_the_last_package() {
 }
 
 #[test]
-fn only_the_one_who_has_the_address_is_answered() {
+fn only_requests_with_the_secret_url_are_answered() {
     let bench = bench();
     fill(&bench);
     let served = Served::start(&bench);
@@ -98,7 +98,7 @@ fn only_the_one_who_has_the_address_is_answered() {
 }
 
 #[test]
-fn the_page_asks_nobody_else() {
+fn the_page_makes_no_external_requests() {
     let bench = bench();
     fill(&bench);
     let (served, browser) = overview(&bench);
@@ -124,7 +124,7 @@ fn the_page_asks_nobody_else() {
 }
 
 #[test]
-fn a_signal_ends_it_at_once_with_open_connections() {
+fn a_signal_stops_the_server_despite_open_connections() {
     for signal in ["-INT", "-TERM"] {
         let bench = bench();
         drop(open_store(&bench));
@@ -145,7 +145,7 @@ fn a_signal_ends_it_at_once_with_open_connections() {
 }
 
 #[test]
-fn a_taken_port_is_told_with_a_way_out() {
+fn a_port_in_use_is_reported_with_a_hint() {
     let bench = bench();
     drop(open_store(&bench));
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -159,7 +159,7 @@ fn a_taken_port_is_told_with_a_way_out() {
 }
 
 #[test]
-fn a_person_gets_the_bare_address() {
+fn stdout_has_only_the_url() {
     let bench = bench();
     drop(open_store(&bench));
     let program = launch(&bench, &[]);
@@ -174,7 +174,7 @@ fn a_person_gets_the_bare_address() {
 /// Runs the program with a separate folder of programs, in which a browser can be opened or not.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_browser_is_opened_if_there_is_one_and_wanted() {
+fn a_browser_is_opened_if_available_and_allowed() {
     use std::os::unix::fs::PermissionsExt;
 
     let bench = bench();

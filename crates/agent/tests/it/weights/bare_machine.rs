@@ -54,7 +54,7 @@ fn paste(bench: &TestHome, line: &str, typed: &str) -> ProgramOutput {
 }
 
 #[test]
-fn from_an_empty_home_to_a_charged_answer() {
+fn an_empty_home_starts_and_serves_a_charged_answer() {
     let bench = bench();
     let served = Served::start(&mut up(&bench, &peers(), &[]));
     let lines = said(&served);
@@ -81,11 +81,11 @@ fn from_an_empty_home_to_a_charged_answer() {
     assert!(told.stdout.contains("3 requests, 0.003"), "{told:?}");
     assert!(told.stdout.contains("999.997"), "{told:?}");
 
-    stops_and_starts_again_at_once(&bench, served);
+    restarts_quickly(&bench, served);
 }
 
 /// The second start finds everything: there is no index any more, and nobody calls Python.
-fn stops_and_starts_again_at_once(bench: &TestHome, mut served: Served) {
+fn restarts_quickly(bench: &TestHome, mut served: Served) {
     let stopped = bench.run(["down"]);
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.stdout.starts_with("Stopped the service at http://127.0.0.1:"), "{stopped:?}");
@@ -108,7 +108,7 @@ fn stops_and_starts_again_at_once(bench: &TestHome, mut served: Served) {
 }
 
 #[test]
-fn a_fetch_that_fails_is_told_and_the_service_runs() {
+fn a_failed_download_is_reported_and_the_service_starts() {
     let bench = bench();
     let served = Served::start(&mut up(&bench, bench.work(), &[]));
     let lines = said(&served);
@@ -129,7 +129,7 @@ fn a_fetch_that_fails_is_told_and_the_service_runs() {
 }
 
 #[test]
-fn a_cut_file_is_no_model_and_is_fetched_again() {
+fn a_truncated_model_file_is_downloaded_again() {
     let bench = bench();
     fs::create_dir_all(models(&bench)).unwrap();
     let whole = fs::read(smollm2()).unwrap();
@@ -142,7 +142,7 @@ fn a_cut_file_is_no_model_and_is_fetched_again() {
 }
 
 #[test]
-fn who_refuses_a_download_gets_none() {
+fn the_no_download_option_downloads_nothing() {
     let bench = bench();
     let served = Served::start(&mut up(&bench, &peers(), &["--no-download"]));
     let lines = said(&served);
@@ -152,7 +152,7 @@ fn who_refuses_a_download_gets_none() {
 }
 
 #[test]
-fn a_service_that_was_made_before_answers_by_itself_too() {
+fn an_existing_service_without_a_chat_model_gets_a_local_one() {
     let bench = bench();
     let folder = bench.home().join("gateway");
     fs::create_dir_all(&folder).unwrap();
@@ -168,7 +168,7 @@ fn a_service_that_was_made_before_answers_by_itself_too() {
 }
 
 #[test]
-fn a_service_that_names_another_provider_fetches_nothing() {
+fn a_service_with_another_provider_downloads_nothing() {
     let bench = bench();
     let folder = bench.home().join("gateway");
     fs::create_dir_all(&folder).unwrap();
@@ -182,7 +182,7 @@ fn a_service_that_names_another_provider_fetches_nothing() {
 }
 
 #[test]
-fn ctrl_c_while_it_fetches_stops_everything() {
+fn ctrl_c_during_a_download_stops_all_processes() {
     let bench = bench();
     let note = bench.work().join("pip.pid");
     let mut command = up(&bench, &peers(), &[]);
@@ -209,7 +209,7 @@ fn ctrl_c_while_it_fetches_stops_everything() {
 }
 
 #[test]
-fn the_doctor_tells_of_model_files() {
+fn doctor_reports_model_files() {
     let bench = bench();
     fetched(&bench);
     fs::write(models(&bench).join("broken.gguf"), "x").unwrap();

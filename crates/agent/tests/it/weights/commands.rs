@@ -19,7 +19,7 @@ fn own_file(bench: &TestHome) -> PathBuf {
 }
 
 #[test]
-fn without_models_those_that_can_be_fetched_are_listed_and_nothing_is_made() {
+fn without_models_the_downloadable_ones_are_listed() {
     let bench = bench();
     snapshot(&bench, "list_nothing", &["local"]);
     let told = json(&mut model(&bench, bench.work(), &["local"]));
@@ -56,7 +56,7 @@ fn a_file_is_added_listed_and_removed() {
 }
 
 #[test]
-fn who_does_not_agree_keeps_the_file() {
+fn a_declined_removal_keeps_the_file() {
     let bench = bench();
     fetched(&bench);
     let remove = || model(&bench, bench.work(), &["remove", NAME]);
@@ -71,7 +71,7 @@ fn who_does_not_agree_keeps_the_file() {
 }
 
 #[test]
-fn only_what_is_in_the_folder_can_be_removed() {
+fn only_files_of_the_model_folder_can_be_removed() {
     let bench = bench();
     let folder = models(&bench);
     fs::create_dir_all(folder.join("folder.gguf")).unwrap();
@@ -92,7 +92,7 @@ fn only_what_is_in_the_folder_can_be_removed() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_refused_with_the_reason() {
+fn unusable_model_files_are_rejected_with_the_reason() {
     let bench = bench();
     let whole = fs::read(peers().join("smollm2-135m.gguf")).unwrap();
     fs::write(bench.work().join("cut.gguf"), &whole[..50_000_000]).unwrap();
@@ -111,7 +111,7 @@ fn files_that_cannot_be_used_are_refused_with_the_reason() {
 }
 
 #[test]
-fn broken_files_of_the_folder_are_named_beside_the_good_ones() {
+fn broken_model_files_are_listed_with_the_problem() {
     let bench = bench();
     fetched(&bench);
     let folder = models(&bench);

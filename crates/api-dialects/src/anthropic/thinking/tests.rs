@@ -3,7 +3,7 @@
 use super::generation;
 
 #[test]
-fn the_version_is_found_wherever_the_name_has_it() {
+fn model_versions_are_found_anywhere_in_the_name() {
     let cases = [
         ("claude-sonnet-4-5-20250929", Some((4, 5))),
         ("claude-3-7-sonnet-20250219", Some((3, 7))),

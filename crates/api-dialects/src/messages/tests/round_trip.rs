@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn thoughts_of_earlier_turns_change_nothing_else(body in requests(), thought in words()) {
+    fn thinking_of_earlier_turns_changes_nothing_else(body in requests(), thought in words()) {
         // Chat completions have no thoughts in their input, and nobody else can sign one.
         let mut thinking = body.clone();
         for content in contents(&mut thinking, "assistant") {
@@ -185,7 +185,7 @@ proptest! {
     #[test]
     fn a_completion_survives_the_messages_api((completion, _) in completions()) {
         let back = anthropic::answer(&answer(&completion).unwrap(), "c", 1).unwrap();
-        let (there, back) = (Said::of(&completion), Said::of(&back));
+        let (there, back) = (ModelOutput::of(&completion), ModelOutput::of(&back));
         prop_assert_eq!(there, back);
     }
 
@@ -199,9 +199,9 @@ proptest! {
         each_event(events.freeze(), |event| chat.feed(event, &mut back).unwrap());
         prop_assert_eq!(chat.usage(), stream.usage());
         prop_assert!(chat.is_done());
-        let mut said = Said::default();
+        let mut said = ModelOutput::default();
         each_event(back.freeze(), |event| said.add(&event.data()));
-        prop_assert_eq!(said, Said::of(&completion));
+        prop_assert_eq!(said, ModelOutput::of(&completion));
     }
 }
 
@@ -235,14 +235,14 @@ fn each_event(bytes: Bytes, mut then: impl FnMut(&wire::sse::Event)) {
 
 /// What a completion says, whether streamed or whole.
 #[derive(Debug, Default, PartialEq)]
-struct Said {
+struct ModelOutput {
     thought: String,
     text: String,
     calls: Vec<(String, String, String)>,
     finish: String,
 }
 
-impl Said {
+impl ModelOutput {
     fn of(completion: &Value) -> Self {
         let mut said = Self::default();
         let choice = &completion["choices"][0];

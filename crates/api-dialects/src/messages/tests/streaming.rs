@@ -151,7 +151,7 @@ fn plain_text_has_the_documented_events() {
 }
 
 #[test]
-fn interleaved_calls_become_blocks_one_after_the_other() {
+fn interleaved_calls_become_consecutive_blocks() {
     let (events, message) = run(&[
         delta(&json!({"reasoning_content": "Hm"})),
         delta(&json!({"reasoning": "m."})),
@@ -194,7 +194,7 @@ fn text_after_calls_follows_them() {
 }
 
 #[test]
-fn calls_with_the_same_index_are_told_apart_by_their_ids() {
+fn calls_with_the_same_index_are_distinguished_by_id() {
     let (_, message) = run(&[
         call(0, Some("x"), Some("f"), "{\"a\":1}"),
         call(0, Some("y"), Some("g"), "{\"b\":"),
@@ -262,7 +262,7 @@ fn stored_answer_is_bounded() {
 }
 
 #[test]
-fn nonsense_in_a_stream_is_malformed() {
+fn invalid_chunks_are_malformed() {
     let mut out = BytesMut::new();
     let fault = feed(&mut stream(), b"data: {\n\n", 64, &mut out).unwrap_err();
     assert_eq!(fault, StreamFault::Malformed(Malformed::Event));
@@ -312,7 +312,7 @@ proptest! {
     }
 
     #[test]
-    fn a_client_assembles_the_message_its_completion_has((completion, chunks) in completions()) {
+    fn streamed_events_assemble_to_the_whole_message((completion, chunks) in completions()) {
         let (events, streamed) = run(&chunks);
         prop_assert_eq!(&assembled(&events), &streamed);
         prop_assert_eq!(streamed, answer(&completion).unwrap());

@@ -42,7 +42,7 @@ fn translated(body: Value) -> Translated {
 }
 
 #[test]
-fn tools_of_every_type_become_functions_or_are_left_out() {
+fn tools_of_every_type_become_functions_or_are_omitted() {
     let Translated { chat, tools } = translated(codex());
     let names: Vec<&str> = chat["tools"]
         .as_array()
@@ -228,7 +228,7 @@ fn a_choice_can_name_a_custom_tool_or_the_web_search() {
 
 proptest! {
     #[test]
-    fn free_form_input_survives_whatever_is_in_it(input in any::<String>(), size in 1_usize..9) {
+    fn any_free_form_input_is_preserved(input in any::<String>(), size in 1_usize..9) {
         let arguments: Vec<char> = json!({"input": input}).to_string().chars().collect();
         let mut chunks = vec![call(0, Some("c1"), Some("apply_patch"), "")];
         chunks.extend(arguments.chunks(size).map(|piece| {

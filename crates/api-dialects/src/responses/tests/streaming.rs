@@ -160,7 +160,7 @@ fn plain_text_has_the_documented_events() {
 }
 
 #[test]
-fn thinking_text_and_calls_are_items_one_after_the_other() {
+fn thinking_text_and_calls_become_consecutive_items() {
     let (events, response) = run(&[
         delta(&json!({"reasoning_content": "Hm"})),
         delta(&json!({"reasoning": "m."})),
@@ -219,7 +219,7 @@ fn thinking_text_and_calls_are_items_one_after_the_other() {
 }
 
 #[test]
-fn calls_without_an_index_are_told_apart_by_their_ids() {
+fn calls_without_an_index_are_distinguished_by_id() {
     let unnumbered = |id: Option<&str>, name: Option<&str>, arguments: &str| {
         delta(
             &json!({"tool_calls": [{"id": id, "function": {"name": name, "arguments": arguments}}]}),
@@ -266,7 +266,7 @@ fn refusal_after_text_is_a_separate_part() {
 }
 
 #[test]
-fn an_answer_cut_by_its_limit_is_incomplete() {
+fn an_answer_truncated_by_its_limit_is_incomplete() {
     let (events, response) = run(&[delta(&json!({"content": "Once"})), finish("length")]);
     assert_eq!(events.last().unwrap()["type"], "response.incomplete");
     assert_eq!(response["incomplete_details"], json!({"reason": "max_output_tokens"}));
@@ -274,7 +274,7 @@ fn an_answer_cut_by_its_limit_is_incomplete() {
 }
 
 #[test]
-fn a_stream_that_says_nothing_still_has_its_message() {
+fn an_empty_stream_still_has_a_message() {
     let (events, response) = run(&[]);
     assert_eq!(
         kinds(&events)[2..],
@@ -291,7 +291,7 @@ fn a_stream_that_says_nothing_still_has_its_message() {
 }
 
 #[test]
-fn a_failure_keeps_what_was_said_and_ends_the_stream() {
+fn a_failure_keeps_the_partial_output_and_ends_the_stream() {
     let mut stream = stream();
     let mut out = BytesMut::new();
     stream.start(&mut out);
@@ -357,7 +357,7 @@ fn stored_answer_is_bounded() {
 }
 
 #[test]
-fn nonsense_in_a_stream_is_malformed() {
+fn invalid_chunks_are_malformed() {
     let mut out = BytesMut::new();
     let fault = feed(&mut stream(), b"data: {\n\n", 64, &mut out).unwrap_err();
     assert_eq!(fault, StreamFault::Malformed(Malformed::Event));
@@ -399,14 +399,14 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_ends_in_the_response_its_completion_has((completion, chunks) in completions()) {
+    fn the_streamed_response_equals_the_whole_one((completion, chunks) in completions()) {
         let (_, streamed) = run(&chunks);
         let whole = answer(&completion, &shape(json!({"model": "a/b"}))).unwrap();
         prop_assert_eq!(streamed, whole);
     }
 
     #[test]
-    fn the_deltas_joined_are_the_text(texts in proptest::collection::vec(any::<String>(), 1..6)) {
+    fn joined_deltas_equal_the_text(texts in proptest::collection::vec(any::<String>(), 1..6)) {
         let chunks: Vec<Value> = texts.iter().map(|text| delta(&json!({"content": text}))).collect();
         let (events, response) = run(&chunks);
         let joined: String = events.iter()

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn order_numbers_and_strings_are_kept() {
+fn order_numbers_and_strings_are_preserved() {
     let text =
         r#" {"b":1.50,"a":[ ],"s":"x\\\"{,: [","n":12345678901234567890123,"o":{ "k":[1,{}]}}"#;
     let lines = [

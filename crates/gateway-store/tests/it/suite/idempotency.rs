@@ -22,7 +22,7 @@ pub(crate) async fn a_key_in_use_is_reported_as_running(db: TestDatabase) {
     assert_eq!(db.money(member).await, (1000, 5));
 }
 
-pub(crate) async fn a_key_with_another_body_is_refused(db: TestDatabase) {
+pub(crate) async fn a_key_with_another_body_is_rejected(db: TestDatabase) {
     let (_, key) = db.member("ann", 1000, Limits::default()).await;
     let store = &db.store;
     let other = Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::OtherBody));

@@ -119,7 +119,7 @@ pub(crate) async fn changed_limits_apply_immediately(db: TestDatabase) {
 }
 
 /// With two handles and two keys of one lineage, like two operators.
-pub(crate) async fn concurrent_changes_of_different_limits_are_all_kept(db: TestDatabase) {
+pub(crate) async fn concurrent_changes_of_different_limits_are_all_applied(db: TestDatabase) {
     let (_, key) = db.member("ann", 1000, Limits::default()).await;
     let by = actor();
     let next = db.store.rotate_key(&rotation(&key.id, "next", [9; 32], 1000), &by).await.unwrap();

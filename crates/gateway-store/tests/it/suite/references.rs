@@ -63,7 +63,7 @@ pub(crate) async fn transfers_with_the_same_reference_are_posted_once(db: TestDa
     db.check().await;
 }
 
-pub(crate) async fn a_refused_transfer_does_not_use_its_reference(db: TestDatabase) {
+pub(crate) async fn a_rejected_transfer_does_not_use_its_reference(db: TestDatabase) {
     let (member, _) = db.member("ann", 10, Limits::default()).await;
     let kind = PostingKind::Adjustment;
     let refused = db.transfer(member, kind, -20, "r").await;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn shares_are_whole_percents_from_zero_to_a_hundred() {
+fn shares_are_whole_percentages_from_0_to_100() {
     for (used, whole, expected) in [(0, 10, 0), (-5, 10, 0), (799, 1000, 79), (8, 10, 80)] {
         assert_eq!(percent(used, whole), expected);
     }

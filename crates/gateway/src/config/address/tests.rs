@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn usable_addresses_lose_only_their_last_slash() {
+fn valid_urls_lose_only_their_trailing_slash() {
     for (written, expected) in [
         ("https://api.example.com/v1", "https://api.example.com/v1"),
         ("https://api.example.com/v1/", "https://api.example.com/v1"),
@@ -15,7 +15,7 @@ fn usable_addresses_lose_only_their_last_slash() {
 }
 
 #[test]
-fn each_fault_has_its_name() {
+fn each_url_fault_has_its_own_error() {
     for (written, fault) in [
         ("", SCHEME),
         ("api.example.com/v1", SCHEME),
@@ -34,7 +34,7 @@ fn each_fault_has_its_name() {
 }
 
 #[test]
-fn loopback_is_this_machine_and_open_is_readable_on_the_way() {
+fn loopback_and_unencrypted_urls_are_detected() {
     for (written, loopback, open) in [
         ("http://127.0.0.1:1", true, false),
         ("http://127.9.9.9", true, false),

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 
 #[test]
-fn the_committed_page_is_made_from_the_table() {
+fn the_committed_page_matches_the_table() {
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gateway-config.md");
     let text = std::fs::read_to_string(&committed).unwrap_or_default();
     if text != reference() {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_secret_shows_nothing_of_itself() {
+fn debug_output_of_a_secret_is_redacted() {
     let secret = Secret::new("s3cret");
     assert_eq!(format!("{secret:?} {:?}", Some(&secret)), "Secret Some(Secret)");
     assert_eq!(secret.reveal(), "s3cret");

@@ -6,7 +6,7 @@ use super::*;
 use crate::config::fetch::parse_private;
 
 #[test]
-fn all_of_it_is_read() {
+fn every_fetch_key_is_parsed() {
     let config = clean(
         "fetch:
   max_bytes: 5000
@@ -51,7 +51,7 @@ fn all_of_it_is_read() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn invalid_fetch_values_are_rejected() {
     refused(
         "fetch:
   user_agent: 007/1
@@ -87,7 +87,7 @@ fn written(text: &str) -> Option<String> {
 }
 
 #[test]
-fn hosts_and_networks_are_told_apart() {
+fn hosts_and_networks_are_distinguished() {
     for (text, expected) in [
         ("wiki.internal", "wiki.internal None"),
         ("Wiki.Internal.:8080", "wiki.internal Some(8080)"),
@@ -106,7 +106,7 @@ fn hosts_and_networks_are_told_apart() {
 }
 
 #[test]
-fn what_is_neither_is_refused() {
+fn entries_that_are_neither_are_rejected() {
     for text in ["", "a b", "10.0.0.0/33", "fd00::/129", "http://a", "a:0", "a:70000", "1.2.3"] {
         assert_eq!(written(text), None, "{text}");
     }

@@ -75,18 +75,18 @@ fn judge(text: &str) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn no_message_tells_what_a_variable_became(text in file()) {
+    fn messages_contain_no_resolved_variable(text in file()) {
         judge(&text)?;
     }
 
     #[test]
-    fn any_text_is_read_without_panic(text in "(?s).{0,200}") {
+    fn any_text_is_parsed_without_panic(text in "(?s).{0,200}") {
         judge(&text)?;
     }
 }
 
 #[test]
-fn more_problems_than_can_be_told_are_counted() {
+fn problems_beyond_the_limit_are_counted() {
     let lines: Vec<_> = (0..=MAX_PROBLEMS).map(|n| format!("other{n}: 1\n")).collect();
     let problems = reading(&lines.concat()).problems;
     assert_eq!(problems.len(), MAX_PROBLEMS);

@@ -32,7 +32,7 @@ fn files(keys: &str) -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn without_a_word_files_are_in_the_folder_models_and_used_carefully() {
+fn local_provider_has_safe_defaults() {
     let config = clean("providers:\n  l: {kind: local, discover: true}");
     let provider = &config.providers[0];
     assert_eq!((provider.kind, provider.discover), (Kind::Local, true));
@@ -42,7 +42,7 @@ fn without_a_word_files_are_in_the_folder_models_and_used_carefully() {
 }
 
 #[test]
-fn what_holds_without_a_word_is_what_the_engine_says() {
+fn local_defaults_match_the_engine() {
     let local = local("window: 2048");
     let defaults = local_model::Defaults {
         system: local.system,
@@ -54,7 +54,7 @@ fn what_holds_without_a_word_is_what_the_engine_says() {
 }
 
 #[test]
-fn every_key_is_heard() {
+fn every_key_of_a_local_provider_is_parsed() {
     let said = local(
         "folder: weights, window: 512, max_concurrency: 3, max_waiting: 0, idle: 5, system: Be \
          brief., temperature: 0, top_p: 1, repeat_penalty: 1",
@@ -75,7 +75,7 @@ fn every_key_is_heard() {
 }
 
 #[test]
-fn a_model_is_a_file_of_its_name_or_at_its_path() {
+fn a_model_file_has_its_name_or_an_explicit_path() {
     let file = |id: &str, path: &str| (id.to_owned(), id.to_owned(), path.to_owned());
     assert_eq!(
         files("models: [smollm2-135m, other]"),
@@ -96,7 +96,7 @@ fn a_model_is_a_file_of_its_name_or_at_its_path() {
 }
 
 #[test]
-fn values_out_of_range_are_refused() {
+fn out_of_range_values_are_rejected() {
     refused(
         "providers:\n  l:\n    kind: local\n    discover: true\n    window: 127\n    \
          max_concurrency: 0\n    max_waiting: 10001\n    idle: 0\n    temperature: 2.1\n    \
@@ -114,7 +114,7 @@ fn values_out_of_range_are_refused() {
 }
 
 #[test]
-fn keys_of_other_kinds_are_refused_and_its_own_at_others() {
+fn keys_of_other_provider_kinds_are_rejected() {
     refused(
         "providers:\n  l:\n    kind: local\n    discover: true\n    base_url: http://[::1]/v1\n    \
          api_key: ${KEY}\n    responses: native\n    rescan: 5\n    program: x",
@@ -152,7 +152,7 @@ fn keys_of_other_kinds_are_refused_and_its_own_at_others() {
 }
 
 #[test]
-fn a_file_is_for_words_and_only_this_kind_has_files() {
+fn only_local_text_models_have_files() {
     refused(
         "providers:\n  l: {kind: local, models: {a: {capabilities: [image]}}}",
         &["error 2:28: providers.l.models: the model `a` cannot be used for `image`"],

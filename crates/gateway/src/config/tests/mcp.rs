@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn hosts_and_origins_are_read() {
+fn hosts_and_origins_are_parsed() {
     let config = clean(
         "mcp:
   allowed_hosts: [AI.example.com, gate]
@@ -16,7 +16,7 @@ fn hosts_and_origins_are_read() {
 }
 
 #[test]
-fn what_is_neither_is_refused() {
+fn invalid_hosts_and_origins_are_rejected() {
     refused(
         "mcp: {allowed_hosts: ['a:80'], allowed_origins: [a.example]}",
         &[

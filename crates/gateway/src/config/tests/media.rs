@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn without_a_word_files_are_kept_beside_the_database_for_a_month() {
+fn artifacts_default_to_30_days_next_to_the_database() {
     let Config { artifacts, media, .. } = clean("");
     assert_eq!(artifacts.place, Artifacts::Files { path: "/etc/agent/artifacts".into() });
     assert_eq!((artifacts.kept, artifacts.max_bytes), (Duration::from_hours(30 * 24), 64 << 20));
@@ -13,7 +13,7 @@ fn without_a_word_files_are_kept_beside_the_database_for_a_month() {
 }
 
 #[test]
-fn artifacts_may_be_a_mapping() {
+fn artifacts_can_be_a_mapping() {
     let artifacts = clean(
         "artifacts:\n  url: s3://made/here\n  days: 3\n  max_bytes: 1048576\n  region: eu-1\n  \
          endpoint: http://127.0.0.1:9000\n  access_key_id: ${KEY}\n  secret_access_key: ${LONG}",
@@ -41,7 +41,7 @@ fn artifacts_may_be_a_mapping() {
 }
 
 #[test]
-fn one_request_may_ask_for_so_much() {
+fn media_requests_have_configurable_limits() {
     let media = clean("media: {max_images: 4, max_text_chars: 100}").media;
     assert_eq!((media.max_images, media.max_text_chars), (4, 100));
     refused(
@@ -51,7 +51,7 @@ fn one_request_may_ask_for_so_much() {
 }
 
 #[test]
-fn voices_are_models_of_a_program() {
+fn espeak_voices_are_models() {
     let config = clean("providers:\n  v: {kind: espeak, models: {en: {price_micros: 5}, de: }}");
     let provider = &config.providers[0];
     assert_eq!(provider.kind, Kind::Espeak);
@@ -83,7 +83,7 @@ fn voices_are_models_of_a_program() {
 }
 
 #[test]
-fn only_some_providers_make_media() {
+fn only_some_provider_kinds_support_media() {
     let model = "models: {m: {capabilities: [image]}}";
     clean(&format!("providers:\n  p: {{kind: openai, api_key: \"${{KEY}}\", {model}}}"));
     refused(
@@ -99,7 +99,7 @@ fn only_some_providers_make_media() {
 }
 
 #[test]
-fn downloads_have_a_folder_and_a_key() {
+fn downloads_have_a_folder_and_a_key_file() {
     assert_eq!(clean("").downloads, None);
     let downloads = clean("downloads: {}").downloads.unwrap();
     assert_eq!(downloads.folder, Path::new("/etc/agent/downloads"));

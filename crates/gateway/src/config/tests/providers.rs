@@ -24,7 +24,7 @@ fn refused_lines(lines: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_provider_of_one_line_has_every_default() {
+fn a_minimal_provider_has_every_default() {
     let config = clean("providers: {a: {kind: anthropic, api_key: \"${KEY}\", models: [m]}}");
     let provider = &config.providers[0];
     assert_eq!((provider.name.as_str(), provider.kind), ("a", Kind::Anthropic));
@@ -41,7 +41,7 @@ fn a_provider_of_one_line_has_every_default() {
 }
 
 #[test]
-fn every_key_of_a_provider_is_read() {
+fn every_key_of_a_provider_is_parsed() {
     let provider = read_one(
         "api_key: ${KEY}
 headers: {X-Team: blue}
@@ -74,7 +74,7 @@ tls_ca_file: certs/ca.pem",
 }
 
 #[test]
-fn every_key_of_a_provider_can_be_wrong() {
+fn invalid_values_of_every_provider_key_are_rejected() {
     refused_lines(
         "timeout: {connect: 0, first_byte: x, idle: -3}
 max_concurrency: 0
@@ -110,7 +110,7 @@ api_key: [a]",
 }
 
 #[test]
-fn one_number_of_seconds_is_for_the_first_byte_and_for_silence() {
+fn a_single_timeout_applies_to_first_byte_and_idle() {
     let seconds = Duration::from_secs;
     let timeouts = Timeouts { connect: seconds(10), first_byte: seconds(40), idle: seconds(40) };
     assert_eq!(read_one("timeout: 40").timeouts, timeouts);
@@ -131,7 +131,7 @@ fn health_can_be_switched_off() {
 }
 
 #[test]
-fn a_kind_is_needed_and_must_be_known() {
+fn a_known_provider_kind_is_required() {
     refused(
         "providers:\n  p: {base_url: \"http://[::1]/v1\", discover: true}",
         &["error 2:3: providers.p: has no `kind` (set it to one of `openai`, `anthropic`, \
@@ -156,7 +156,7 @@ fn a_kind_is_needed_and_must_be_known() {
 
 #[cfg(not(feature = "local-model"))]
 #[test]
-fn a_kind_that_is_not_in_this_build_says_so() {
+fn a_provider_kind_missing_in_this_build_is_rejected() {
     refused(
         "providers:\n  p: {kind: local, discover: true, window: 512}",
         &["error 2:13: providers.p.kind: this build does not support `local` providers (use a \
@@ -165,7 +165,7 @@ fn a_kind_that_is_not_in_this_build_says_so() {
 }
 
 #[test]
-fn an_address_that_cannot_be_used_is_refused_without_being_quoted() {
+fn an_unusable_url_is_rejected_without_quoting_it() {
     for (address, said) in [
         (
             "a.b/v1",
@@ -196,7 +196,7 @@ fn an_address_that_cannot_be_used_is_refused_without_being_quoted() {
 }
 
 #[test]
-fn a_variable_that_is_not_set_is_the_only_thing_said_of_an_address() {
+fn an_unset_variable_is_the_only_error_of_a_url() {
     refused(
         &provider("base_url: ${UPSTREAM}/v1\nmodels: [m]"),
         &["error 4:15: providers.p.base_url: the variable `UPSTREAM` is not set (set it in the \
@@ -205,7 +205,7 @@ fn a_variable_that_is_not_set_is_the_only_thing_said_of_an_address() {
 }
 
 #[test]
-fn a_key_on_an_open_way_or_in_the_file_is_warned_of() {
+fn unencrypted_and_literal_api_keys_get_a_warning() {
     let config = warned(
         &provider("base_url: http://10.0.0.1/v1\nmodels: [m]\napi_key: sk-very-secret-key"),
         &[
@@ -221,7 +221,7 @@ fn a_key_on_an_open_way_or_in_the_file_is_warned_of() {
 }
 
 #[test]
-fn the_default_address_needs_a_key() {
+fn the_default_url_needs_an_api_key() {
     refused(
         &provider("models: [m]"),
         &["error 2:3: providers.p: has neither `base_url` nor `api_key` (the default URL needs a \
@@ -231,7 +231,7 @@ fn the_default_address_needs_a_key() {
 }
 
 #[test]
-fn headers_that_cannot_be_sent_are_refused() {
+fn invalid_headers_are_rejected() {
     refused_lines(
         "api_key: ${KEY}
 headers:
@@ -298,7 +298,7 @@ models:
 }
 
 #[test]
-fn models_that_cannot_be_are_refused() {
+fn invalid_models_are_rejected() {
     let base = "base_url: https://a.b\n";
     refused(
         &provider(&format!("{base}models: [a, {{}}, \"b c\", a, \"d*\"]")),
@@ -352,7 +352,7 @@ fn models_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn providers_are_a_mapping_of_mappings_with_good_names() {
+fn providers_are_a_mapping_with_valid_names() {
     refused(
         "providers: [a]",
         &["error 1:12: providers: must be a mapping from names to values, found a list"],
@@ -387,7 +387,7 @@ fn providers_are_a_mapping_of_mappings_with_good_names() {
 }
 
 #[test]
-fn a_provider_of_a_wrong_kind_is_not_missed_as_well() {
+fn an_invalid_provider_is_not_also_reported_as_unknown() {
     refused(
         "providers:\n  p: {kind: grpc, models: [m], api_key: \"${KEY}\"}\nmodels: {a: p/m}",
         &[
@@ -397,7 +397,7 @@ fn a_provider_of_a_wrong_kind_is_not_missed_as_well() {
 }
 
 #[test]
-fn names_ids_and_texts_have_a_longest() {
+fn names_ids_and_texts_have_a_maximum_length() {
     let named = |name: &str| {
         format!("providers:\n  {name}: {{kind: openai, base_url: \"https://a.b\", discover: true}}")
     };
@@ -429,7 +429,7 @@ fn names_ids_and_texts_have_a_longest() {
 }
 
 #[test]
-fn limits_of_providers_are_reached_and_told() {
+fn provider_limits_are_enforced() {
     let many = |count: usize| {
         let one = "{kind: openai, base_url: \"https://a.b\", discover: true}";
         let lines: Vec<_> = (0..count).map(|n| format!("  p{n}: {one}\n")).collect();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn all_of_it_is_read() {
+fn every_research_key_is_parsed() {
     let config = clean(
         "research:
   model: p/m
@@ -41,7 +41,7 @@ fn all_of_it_is_read() {
 }
 
 #[test]
-fn depths_of_the_page_are_those_of_the_program() {
+fn documented_depths_match_the_defaults() {
     let Research { quick, standard, deep, .. } = Research::default();
     let listed = |of: fn(&Depth) -> u64| {
         [&quick, &standard, &deep].map(|depth| of(depth).to_string()).join(", ")
@@ -62,7 +62,7 @@ fn depths_of_the_page_are_those_of_the_program() {
 }
 
 #[test]
-fn wrong_values_are_told() {
+fn invalid_research_values_are_rejected() {
     refused(
         "research: {workers: 1001, quick: {pages: 0}, webhook_secret: \"${SHORT}\"}",
         &[

@@ -29,7 +29,7 @@ fn way(config: &Config, name: &str) -> String {
 }
 
 #[test]
-fn an_alias_leads_to_one_to_several_or_by_weight() {
+fn an_alias_has_one_several_or_weighted_targets() {
     let config = clean(&with(
         "models:
   plain: one/big
@@ -55,7 +55,7 @@ fn an_alias_leads_to_one_to_several_or_by_weight() {
 }
 
 #[test]
-fn an_alias_must_lead_somewhere() {
+fn an_alias_must_have_existing_targets() {
     refused(
         &with(
             "models:
@@ -89,7 +89,7 @@ fn an_alias_must_lead_somewhere() {
 }
 
 #[test]
-fn aliases_never_lead_round_in_a_circle() {
+fn alias_cycles_are_rejected() {
     refused(
         &with("models:\n  a: b\n  b: [one/big, c]\n  c: {targets: [{model: a}]}\n  d: a\n"),
         &["error 8:25: models.c.targets[0].model: the aliases form a cycle: a → b → c → a (make \
@@ -102,7 +102,7 @@ fn aliases_never_lead_round_in_a_circle() {
 }
 
 #[test]
-fn an_alias_does_not_hide_a_model_of_a_provider() {
+fn an_alias_cannot_hide_a_provider_model() {
     refused(
         &with("models: {one/big: two/big}"),
         &["error 5:10: models.one/big: starts with the name of the provider `one` and would hide \
@@ -111,7 +111,7 @@ fn an_alias_does_not_hide_a_model_of_a_provider() {
 }
 
 #[test]
-fn a_target_with_a_weight_is_one_model() {
+fn a_weighted_target_is_a_single_model() {
     refused(
         &with(
             "models:
@@ -151,7 +151,7 @@ fn a_target_with_a_weight_is_one_model() {
 }
 
 #[test]
-fn names_of_aliases_are_plain() {
+fn alias_names_have_plain_characters() {
     refused(
         &with("models: {\"a b\": one/big, \"\": one/big}"),
         &[
@@ -164,7 +164,7 @@ fn names_of_aliases_are_plain() {
 }
 
 #[test]
-fn the_name_of_an_alias_has_a_longest() {
+fn alias_names_have_a_maximum_length() {
     let named = |length: usize| with(&format!("models: {{{}: one/big}}", "n".repeat(length)));
     clean(&named(128));
     let long = "n".repeat(129);
@@ -176,7 +176,7 @@ fn the_name_of_an_alias_has_a_longest() {
 }
 
 #[test]
-fn a_hint_names_only_a_few() {
+fn hints_list_a_limited_number_of_models() {
     let ids: Vec<_> = (0..9).map(|n| format!("m{n}")).collect();
     let text = |ids: &[String]| {
         format!(
@@ -192,7 +192,7 @@ fn a_hint_names_only_a_few() {
 }
 
 #[test]
-fn limits_of_aliases_are_reached_and_told() {
+fn alias_limits_are_enforced() {
     let aliases = |count: usize| {
         let lines: Vec<_> = (0..count).map(|n| format!("  a{n}: one/big\n")).collect();
         with(&format!("models:\n{}", lines.concat()))
@@ -231,7 +231,7 @@ fn limits_of_aliases_are_reached_and_told() {
 }
 
 #[test]
-fn a_price_is_found_from_the_particular_to_the_general() {
+fn the_most_specific_price_applies() {
     let config = clean(&with(
         "models:
   own: {targets: [one/big], price_micros: 1}
@@ -261,7 +261,7 @@ prices:
 }
 
 #[test]
-fn prices_are_whole_and_of_something_that_exists() {
+fn prices_are_integers_of_existing_models() {
     refused(
         &with(
             "prices:
@@ -299,7 +299,7 @@ fn prices_are_whole_and_of_something_that_exists() {
 }
 
 #[test]
-fn the_price_list_has_an_end() {
+fn the_number_of_prices_is_limited() {
     let prices = |count: usize| {
         let lines: Vec<_> = (0..count).map(|n| format!("    all/m{n}: 1\n")).collect();
         with(&format!("prices:\n  models:\n{}", lines.concat()))

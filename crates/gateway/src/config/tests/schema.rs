@@ -27,7 +27,7 @@ fn the_example_is_valid() {
 }
 
 #[test]
-fn every_form_that_the_reader_takes_is_valid() {
+fn the_schema_accepts_every_form_of_the_reader() {
     for text in [
         "limits: {max_connections: '${MANY}', header_timeout: 1.5, parser_workers: ~}",
         "database: sqlite:x.db",

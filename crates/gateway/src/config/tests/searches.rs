@@ -10,7 +10,7 @@ fn remote(config: &Config, place: usize) -> (SearchKind, &Provider) {
 }
 
 #[test]
-fn providers_of_results_keep_their_order_and_are_no_providers_of_models() {
+fn search_providers_keep_their_order_and_have_no_models() {
     let config = clean(
         "providers:\n\
          \x20 docs: {kind: index, folder: files}\n\
@@ -50,7 +50,7 @@ fn providers_of_results_keep_their_order_and_are_no_providers_of_models() {
 }
 
 #[test]
-fn an_index_is_kept_beside_the_database_unless_it_has_a_place() {
+fn an_index_is_stored_next_to_the_database_by_default() {
     let index = |text: &str| match &clean(text).search.providers[0] {
         SearchProvider::Index(index) => index.clone(),
         SearchProvider::Remote { .. } => panic!("not an index"),
@@ -79,7 +79,7 @@ fn an_index_is_kept_beside_the_database_unless_it_has_a_place() {
 }
 
 #[test]
-fn what_a_provider_of_results_needs_and_what_it_has_no_use_for() {
+fn search_provider_keys_are_required_or_rejected_by_kind() {
     refused(
         "providers:\n  sx: {kind: searxng}",
         &["error 2:3: providers.sx: has no `base_url` (set the URL of the server)"],
@@ -115,7 +115,7 @@ fn what_a_provider_of_results_needs_and_what_it_has_no_use_for() {
 }
 
 #[test]
-fn results_are_kept_for_a_while_unless_that_is_not_wanted() {
+fn search_results_are_cached_by_default() {
     assert_eq!(clean("").search.cache, Some(Duration::from_mins(10)));
     assert_eq!(clean("search: {cache_seconds: 0}").search.cache, None);
     refused(

@@ -10,7 +10,7 @@ fn refused<T: DeserializeOwned>(body: &str) -> (Code, String, Option<String>) {
 }
 
 #[test]
-fn a_wrong_body_names_the_field() {
+fn an_invalid_body_names_the_field() {
     let param = |body| refused::<TopUp>(body).2;
     assert_eq!(param(r#"{"amount_micros":1,"reason":"a","x":1}"#).as_deref(), Some("x"));
     assert_eq!(param(r#"{"amount_micros":1}"#).as_deref(), Some("reason"));
@@ -20,7 +20,7 @@ fn a_wrong_body_names_the_field() {
 }
 
 #[test]
-fn value_that_is_not_an_object_is_refused() {
+fn non_object_values_are_rejected() {
     assert_eq!(refused::<NewMember>(r#"["ada"]"#).0, Code::InvalidRequest);
     assert_eq!(refused::<Rotation>("[]").0, Code::InvalidRequest);
     assert_eq!(refused::<NewMember>("[").0, Code::InvalidJson);
@@ -29,7 +29,7 @@ fn value_that_is_not_an_object_is_refused() {
 }
 
 #[test]
-fn a_long_value_is_not_said_again() {
+fn long_values_are_truncated_in_errors() {
     let long = "x".repeat(100_000);
     let (_, message, _) = refused::<TopUp>(&format!(r#"{{"amount_micros":"{long}"}}"#));
     assert_eq!(message.chars().count(), MAX_MESSAGE_CHARS);
@@ -39,7 +39,7 @@ fn a_long_value_is_not_said_again() {
 }
 
 #[test]
-fn a_list_is_bounded() {
+fn list_limits_are_bounded() {
     let limit = |query| PageQuery::read(Some(query), "after").map(|page| page.limit);
     assert_eq!(limit("").unwrap(), DEFAULT_LIMIT);
     assert_eq!(limit("limit=200").unwrap(), MAX_LIMIT);
@@ -49,7 +49,7 @@ fn a_list_is_bounded() {
 }
 
 #[test]
-fn tokens_are_the_same_or_not() {
+fn tokens_are_compared() {
     assert!(is_same("a long token", "a long token"));
     assert!(!is_same("a long token", "a long toke"));
     assert!(!is_same("a long token", ""));

@@ -11,7 +11,7 @@ fn of(pairs: &[(HeaderName, &str)]) -> Requested {
 }
 
 #[test]
-fn a_single_range_is_understood() {
+fn a_single_range_is_parsed() {
     for (range, expected) in [
         ("bytes=0-0", Requested::Part(0..1)),
         ("bytes=2-4", Requested::Part(2..5)),
@@ -38,7 +38,7 @@ fn a_single_range_is_understood() {
 }
 
 #[test]
-fn range_requires_the_same_version() {
+fn if_range_requires_the_same_version() {
     let of = |tag| of(&[(RANGE, "bytes=1-2"), (IF_RANGE, tag)]);
     assert_eq!(of(TAG), Requested::Part(1..3));
     for other in ["\"other\"", "W/\"abc\"", "Wed, 21 Oct 2015 07:28:00 GMT"] {

@@ -5,7 +5,7 @@ use wire::research::ResearchRequest;
 use super::*;
 
 #[test]
-fn a_wrong_request_names_the_field() {
+fn an_invalid_request_names_the_field() {
     let wrong = |text: &str| {
         let error = body::parse::<ResearchRequest>(text.as_bytes(), wrong).unwrap_err();
         let param = error.body().error.param.unwrap_or_default();

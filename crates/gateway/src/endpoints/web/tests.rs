@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_page_comes_in_parts_of_whole_characters() {
+fn page_parts_end_at_character_boundaries() {
     assert_eq!(part("añb€c", 0, 2).unwrap(), ("añ", Some(2)));
     assert_eq!(part("añb€c", 2, 2).unwrap(), ("b€", Some(4)));
     assert_eq!(part("añb€c", 4, 2).unwrap(), ("c", None));
@@ -13,7 +13,7 @@ fn a_page_comes_in_parts_of_whole_characters() {
 }
 
 #[test]
-fn a_wrong_request_names_the_field() {
+fn an_invalid_request_names_the_field() {
     let wrong = |body: &str| {
         let error = read(body.as_bytes()).unwrap_err();
         (error.message().to_owned(), error.body().error.param)

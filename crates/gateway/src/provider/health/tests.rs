@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn failures_in_a_row_eject_it_and_a_good_probe_brings_it_back() {
+fn consecutive_failures_eject_and_a_good_probe_readmits() {
     let health = Health::new(Some(config::Health::default()));
     for _ in 1..config::Health::default().failures {
         assert!(!health.failed());
@@ -16,7 +16,7 @@ fn failures_in_a_row_eject_it_and_a_good_probe_brings_it_back() {
 }
 
 #[test]
-fn a_success_between_failures_keeps_it_in() {
+fn a_success_between_failures_prevents_ejection() {
     let health = Health::new(Some(config::Health::default()));
     for _ in 0..3 * config::Health::default().failures {
         health.failed();
@@ -26,7 +26,7 @@ fn a_success_between_failures_keeps_it_in() {
 }
 
 #[test]
-fn the_first_probe_decides_and_later_ones_only_several_in_a_row() {
+fn after_the_first_probe_several_failures_are_needed() {
     let health = Health::new(Some(config::Health::default()));
     assert!(health.probed(Probed::Failed) && !health.is_usable());
     assert!(!health.probed(Probed::Failed));
@@ -41,7 +41,7 @@ fn the_first_probe_decides_and_later_ones_only_several_in_a_row() {
 }
 
 #[test]
-fn a_refused_key_is_noted_once_and_cleared_by_what_shows_that_it_is_accepted() {
+fn a_rejected_key_is_reported_once_until_it_is_accepted() {
     let health = Health::new(None);
     assert_eq!(health.note_status(AskedBy::Request, 200), None);
     assert_eq!(health.note_status(AskedBy::Request, 403), None, "a matter of content");

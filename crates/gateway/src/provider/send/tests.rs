@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_wait_an_upstream_asks_for_is_understood_and_bounded() {
+fn retry_after_is_parsed_and_bounded() {
     let wait = |text: &str| {
         let value = http::HeaderValue::from_str(text).unwrap();
         retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value)]))

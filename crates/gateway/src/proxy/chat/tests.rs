@@ -24,7 +24,7 @@ const STREAM: &str = concat!(
 );
 
 #[test]
-fn the_usage_is_read_and_skipped_unless_asked_for() {
+fn usage_is_parsed_and_hidden_unless_requested() {
     let (watch, seen) = looks(false, STREAM);
     assert_eq!(watch.tokens, TokenCounts { input: Some(3), output: Some(1) });
     assert!(watch.has_content);
@@ -60,7 +60,7 @@ fn only_the_outermost_model_is_renamed() {
 }
 
 #[test]
-fn a_stream_that_says_nothing_is_noticed() {
+fn a_stream_without_content_is_detected() {
     let (watch, _) = looks(
         false,
         "data: {\"choices\":[{\"delta\":{\"content\":\"\",\"tool_calls\":[]}}]}\n\ndata: [DONE]\n\n",
@@ -69,7 +69,7 @@ fn a_stream_that_says_nothing_is_noticed() {
 }
 
 #[test]
-fn errors_and_nonsense_are_faults() {
+fn errors_and_invalid_chunks_are_faults() {
     let (_, seen) = looks(false, "data: {\"error\":{\"message\":\"overloaded\"}}\n\n");
     assert_eq!(seen, [Err(Fault::Told(Some("overloaded".to_owned())))]);
     let (_, seen) = looks(false, "data: {\"choices\":[\n\n");
@@ -77,7 +77,7 @@ fn errors_and_nonsense_are_faults() {
 }
 
 #[test]
-fn nonsense_in_the_usage_does_no_harm() {
+fn invalid_usage_is_ignored() {
     let (watch, seen) = looks(
         false,
         "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":-4,\"completion_tokens\":\"many\"}}\n\n",

@@ -27,7 +27,7 @@ fn feed(watch: &mut NativeWatch, stream: &'static str) -> (String, String, Optio
 }
 
 #[test]
-fn our_fields_are_replaced_and_the_rest_passes() {
+fn own_fields_are_replaced_and_others_passed_through() {
     let mut watch = watch();
     let (out, last, fault) = feed(
         &mut watch,
@@ -47,7 +47,7 @@ fn our_fields_are_replaced_and_the_rest_passes() {
 }
 
 #[test]
-fn a_failed_response_is_a_fault_and_ends_in_our_words() {
+fn a_failed_response_is_a_fault_with_our_message() {
     let mut watch = watch();
     let (_, _, fault) = feed(
         &mut watch,

@@ -8,7 +8,7 @@ fn chat(body: &'static str) -> Result<WholeAnswer, Failure> {
 }
 
 #[test]
-fn an_answer_passes_as_it_is() {
+fn an_answer_is_passed_through_unchanged() {
     let body = r#"{"choices":[{"message":{"content":"hi"}}],"usage":{"prompt_tokens":2,"completion_tokens":1},"x":1.0}"#;
     let piece = chat(body).unwrap();
     assert_eq!(piece.body, body);
@@ -17,13 +17,13 @@ fn an_answer_passes_as_it_is() {
 }
 
 #[test]
-fn an_answer_names_the_model_that_was_asked_for() {
+fn an_answer_names_the_requested_model() {
     let body = r#"{"model": "good","choices":[{"message":{"content":"\"model\":"}}]}"#;
     assert_eq!(chat(body).unwrap().body, body.replace("\"good\"", "\"up/good\""));
 }
 
 #[test]
-fn an_empty_answer_is_noticed() {
+fn an_empty_answer_is_detected() {
     assert!(!chat(r#"{"choices":[{"message":{"content":""}}]}"#).unwrap().has_content);
     assert!(!chat(r#"{"choices":[{"message":{"content":null}}]}"#).unwrap().has_content);
     assert!(!chat(r#"{"choices":[]}"#).unwrap().has_content);
@@ -32,7 +32,7 @@ fn an_empty_answer_is_noticed() {
 }
 
 #[test]
-fn invalid_answer_is_a_failure() {
+fn invalid_answers_are_failures() {
     for body in ["", "<html>", r#"{"error":{"message":"x"}}"#, r#"{"choices":null}"#, "[]"] {
         assert!(matches!(chat(body), Err(Failure::Malformed(_))), "{body}");
     }

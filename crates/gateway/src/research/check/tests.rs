@@ -41,7 +41,7 @@ fn all_exist(report: &str, count: u64) -> bool {
 const LONG: &str = "The sky looks blue by day because of how light is scattered by the air in it";
 
 #[test]
-fn citations_of_every_form_become_one() {
+fn citations_are_normalised_to_one_form() {
     for (draft, expected) in [
         ("a [1].", "a [1]."),
         ("a [1, 2].", "a [1][2]."),
@@ -66,7 +66,7 @@ fn citations_of_every_form_become_one() {
 }
 
 #[test]
-fn only_addresses_of_sources_are_left() {
+fn only_urls_of_sources_are_kept() {
     let urls = ["https://a.example/x"];
     for (draft, expected) in [
         ("see [this](https://a.example/x)", "see [this](https://a.example/x)"),
@@ -81,7 +81,7 @@ fn only_addresses_of_sources_are_left() {
 }
 
 #[test]
-fn a_good_draft_is_kept_and_gets_our_list() {
+fn a_valid_draft_is_kept_with_our_source_list() {
     let draft = format!("# Sky\n\n{LONG} [1][2].\n\n## References\n\n[1]: https://evil.example");
     let report = report(&draft, "sky?", &sources(2));
     assert!(report.starts_with(&format!("# Sky\n\n{LONG} [1][2].")), "{report}");
@@ -93,7 +93,7 @@ fn a_good_draft_is_kept_and_gets_our_list() {
 }
 
 #[test]
-fn a_draft_of_no_use_becomes_a_report_of_the_notes() {
+fn an_unusable_draft_is_replaced_by_the_notes() {
     let uncited = LONG.repeat(3);
     for draft in ["", "NONE", "I cannot help with that.", "{\"report\": ", "[7] [8] [9]", &uncited]
     {
@@ -104,7 +104,7 @@ fn a_draft_of_no_use_becomes_a_report_of_the_notes() {
 }
 
 #[test]
-fn quotations_that_no_source_has_lose_their_marks() {
+fn quotations_missing_in_the_sources_lose_their_marks() {
     let draft = format!(
         "{LONG} [1]. \"Short waves are scattered more than long ones\" [1], and “short waves are \
          made of the finest cheese” [2]; the \"sky\" is a term.\n> short waves are scattered more \
@@ -118,20 +118,20 @@ fn quotations_that_no_source_has_lose_their_marks() {
 }
 
 #[test]
-fn the_fence_around_a_draft_is_taken_off() {
+fn the_fence_around_a_draft_is_removed() {
     let draft = format!("```markdown\n{LONG} [1].\n```");
     assert!(report(&draft, "sky?", &sources(1)).starts_with(LONG));
 }
 
 proptest! {
     #[test]
-    fn every_number_of_a_report_exists(draft in "(?s).{0,300}", count in 0_usize..5) {
+    fn every_citation_number_refers_to_a_source(draft in "(?s).{0,300}", count in 0_usize..5) {
         let report = report(&draft, &draft, &sources(count));
         prop_assert!(all_exist(&report, count as u64), "{}", report);
     }
 
     #[test]
-    fn every_number_exists_though_brackets_are_everywhere(
+    fn citation_numbers_are_valid_with_arbitrary_brackets(
         parts in prop::collection::vec(
             prop::sample::select(vec![
                 "[", "]", "[[", "]]", "1", "2", "9", "77", " ", "(", ")", "![", "](http://a)",

@@ -32,7 +32,7 @@ fn kinds(state: &State) -> &'static str {
 }
 
 #[test]
-fn a_job_goes_through_its_rounds() {
+fn a_job_runs_its_steps_in_order() {
     let mut state = State::default();
     assert_eq!(kinds(&state), "plan");
     state.add(plan(&["q1", "q2"]));
@@ -72,7 +72,7 @@ fn a_job_goes_through_its_rounds() {
 }
 
 #[test]
-fn every_limit_ends_the_gathering() {
+fn every_limit_ends_the_search_phase() {
     let mut state = State::default();
     state.add(plan(&["q1", "q2"]));
     let next = |bounds: &Bounds, seconds| state.next(bounds, seconds).map(|step| step.kind());
@@ -84,7 +84,7 @@ fn every_limit_ends_the_gathering() {
 }
 
 #[test]
-fn a_state_is_the_same_after_it_was_stored() {
+fn a_state_is_restored_from_its_steps() {
     let outputs = [plan(&["q"]), Output::Search { hits: vec![hit("a")] }, page("a", Some("t"))];
     let stored: Vec<JobStep> = (0..)
         .zip(&outputs)

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_text_of_an_answer_is_found_in_either_form() {
+fn answer_text_is_read_as_string_or_parts() {
     let text = |content: &str| {
         text_of(format!(r#"{{"choices":[{{"message":{{"content":{content}}}}}]}}"#).as_bytes())
     };

@@ -12,7 +12,7 @@ fn quotes(said: &str) -> Vec<String> {
 }
 
 #[test]
-fn quotations_are_found_in_whatever_form_they_come() {
+fn quotations_are_parsed_in_every_format() {
     let expected =
         ["Short waves are scattered more than long ones.", "So the sky looks blue by day."];
     for said in [
@@ -45,7 +45,7 @@ fn invented_quotations_are_replaced() {
 }
 
 #[test]
-fn pages_about_something_else_are_not_quoted() {
+fn irrelevant_pages_are_not_quoted() {
     let said = "\"Subscribe to our newsletter about cheese today!\"";
     assert_eq!(notes(said, "How deep is the Pacific Ocean?", PAGE), []);
     // Sources of a German question may be English.

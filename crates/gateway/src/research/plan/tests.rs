@@ -5,7 +5,7 @@ use super::*;
 const QUERY: &str = "Why is the sky blue?";
 
 #[test]
-fn a_plan_is_read_in_whatever_form_it_comes() {
+fn a_plan_is_parsed_in_every_format() {
     let expected = [QUERY, "rayleigh scattering", "sky colour physics"];
     for said in [
         "1. rayleigh scattering\n2. sky colour physics",
@@ -31,7 +31,7 @@ fn useless_plan_falls_back_to_the_question() {
 }
 
 #[test]
-fn no_more_is_planned_than_may_be() {
+fn planned_queries_are_limited() {
     let said: Vec<String> = (0..100).map(|number| format!("- search {number}")).collect();
     let said = said.join("\n");
     assert_eq!(queries(&said, QUERY, 4, true).len(), 4);

@@ -24,6 +24,6 @@ fn literal_quotation_is_found() {
 }
 
 #[test]
-fn marks_of_references_are_left_out() {
+fn reference_marks_are_removed() {
     assert_eq!(plain("a [1] b[23]\n c [x] [12345] [ 4]"), "a b c [x] [12345] [ 4]");
 }

@@ -27,7 +27,7 @@ fn results_are_cached_with_their_time_for_the_same_request() {
 }
 
 #[test]
-fn expired_results_are_not_returned_and_the_cache_can_be_disabled() {
+fn expired_results_are_not_returned_from_the_cache() {
     let cache = Cache::new(Some(Duration::ZERO));
     cache.insert(&Wanted::new("words"), &found("a"));
     assert_eq!(cache.find(&Wanted::new("words")), None);
@@ -54,7 +54,7 @@ fn entries_and_bytes_are_bounded() {
 }
 
 #[test]
-fn repeated_requests_take_no_room() {
+fn repeated_requests_use_one_entry() {
     let cache = Cache::new(Some(Duration::from_mins(1)));
     for _ in 0..5000 {
         cache.insert(&Wanted::new("same"), &found("a"));

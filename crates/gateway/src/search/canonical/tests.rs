@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn equivalent_addresses_have_the_same_form() {
+fn equivalent_urls_have_the_same_canonical_form() {
     let same = [
         "https://example.com/a/b?x=1&y=2",
         "http://www.example.com/a/b/?y=2&x=1",
@@ -20,7 +20,7 @@ fn equivalent_addresses_have_the_same_form() {
 }
 
 #[test]
-fn different_pages_have_different_forms() {
+fn different_pages_have_different_canonical_forms() {
     let different = [
         "https://example.com/a",
         "https://example.com/A",
@@ -40,7 +40,7 @@ fn different_pages_have_different_forms() {
 }
 
 #[test]
-fn invalid_address_has_no_form() {
+fn invalid_url_has_no_canonical_form() {
     for address in ["", "example.com", "file:///etc/passwd", "javascript:alert(1)", "https://"] {
         assert_eq!(canonical(address), None, "{address}");
     }
@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn irrelevant_changes_keep_the_form(
+    fn irrelevant_changes_keep_the_canonical_form(
         (host, path, query) in parts(),
         fragment in "[a-z]{0,5}",
         tracked in "[a-z0-9]{0,5}",
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_makes_it_panic(address in "\\PC{0,60}") {
+    fn any_url_is_canonicalised_without_panic(address in "\\PC{0,60}") {
         let _ = canonical(&address);
         let _ = canonical(&format!("https://{address}"));
     }

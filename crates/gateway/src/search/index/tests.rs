@@ -37,7 +37,7 @@ async fn indexed(files: &[(&str, &str)]) -> (TempDir, Index) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_document_is_read_by_its_address() {
+async fn a_document_is_read_by_its_url() {
     let files = [("a b.md", "# A title\n\nAll of the text."), ("broken.pdf", "no PDF")];
     let (_root, index) = indexed(&files).await;
     let url = "https://ai.example.com/docs/a%20b.md";
@@ -53,7 +53,7 @@ async fn a_document_is_read_by_its_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_strange_name_has_an_address_that_leads_back_to_it() {
+async fn unusual_file_names_round_trip_through_urls() {
     let strange = "name\u{202e} with %41 & ü?#.txt";
     let (_root, index) = indexed(&[(strange, "alpha strange")]).await;
     let hits = index.search(&Wanted::new("strange")).await.unwrap();
@@ -63,7 +63,7 @@ async fn a_strange_name_has_an_address_that_leads_back_to_it() {
 }
 
 #[tokio::test]
-async fn addresses_lead_back_to_files_and_only_those_of_the_index() {
+async fn only_urls_of_the_index_map_to_files() {
     let index = index(&tempfile::tempdir().unwrap());
     let address = index.address("a b/c.txt");
     assert_eq!(address, "https://ai.example.com/docs/a%20b/c.txt");

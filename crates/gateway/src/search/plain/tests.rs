@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn tags_and_entities_are_taken_out() {
+fn tags_are_removed_and_entities_decoded() {
     let text = "A <strong>bold</strong> word &amp; a&nbsp;space<br>next <script>alert(1)</script>";
     assert_eq!(from_html(text, 100), "A bold word & a space next");
     assert_eq!(from_html("1 < 2 and 3 > 2", 100), "1 < 2 and 3 > 2");
@@ -12,7 +12,7 @@ fn tags_and_entities_are_taken_out() {
 }
 
 #[test]
-fn long_texts_are_cut_and_broken_markup_is_survived() {
+fn long_and_malformed_markup_is_truncated() {
     assert_eq!(from_html(&"x".repeat(2000), 10), format!("{}…", "x".repeat(10)));
     assert_eq!(from_html("Größe".repeat(9).as_str(), 5), "Größe…");
     let broken = "<b".repeat(10_000) + "&#x" + &"<".repeat(10_000);
@@ -21,7 +21,7 @@ fn long_texts_are_cut_and_broken_markup_is_survived() {
 }
 
 #[test]
-fn times_are_read_in_the_ways_providers_write_them() {
+fn every_provider_time_format_is_parsed() {
     for (written, read) in [
         ("2024-05-01T12:00:00Z", "2024-05-01T12:00:00Z"),
         ("2024-05-01T12:00:00+02:00", "2024-05-01T12:00:00+02:00"),

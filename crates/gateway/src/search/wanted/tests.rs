@@ -17,7 +17,7 @@ fn domain_covers_its_subdomains_only() {
 }
 
 #[test]
-fn domains_are_written_as_search_engines_read_them() {
+fn domains_become_search_operators() {
     assert_eq!(wanted(&[], &[]).with_sites(), "words");
     assert_eq!(wanted(&["a.b"], &["c.d"]).with_sites(), "words site:a.b -site:c.d");
     let two = wanted(&["a.b", "c.d"], &[]).with_sites();

@@ -15,7 +15,7 @@ fn admit(connections: &Arc<Connections>, address: &str) -> Admission {
 }
 
 #[test]
-fn an_address_has_a_limit_unless_it_is_exempt() {
+fn connections_per_address_are_limited_unless_exempt() {
     let connections = connections(100, 2);
     let permits = [admit(&connections, "192.0.2.1"), admit(&connections, "::ffff:192.0.2.1")];
     assert!(matches!(admit(&connections, "192.0.2.1"), Admission::Refused));
@@ -30,7 +30,7 @@ fn an_address_has_a_limit_unless_it_is_exempt() {
 }
 
 #[test]
-fn a_place_is_free_again_when_its_connection_has_ended() {
+fn a_closed_connection_frees_its_slot() {
     let connections = connections(2, 100);
     let first = admit(&connections, "127.0.0.1");
     let _second = admit(&connections, "127.0.0.1");

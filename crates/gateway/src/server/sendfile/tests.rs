@@ -28,7 +28,7 @@ async fn send(transfer: &FileTransfer, stream: &TcpStream, length: usize) -> io:
 }
 
 #[tokio::test]
-async fn the_kernel_sends_the_file_and_not_the_placeholder() {
+async fn the_kernel_sends_the_file_instead_of_the_placeholder() {
     let (mut client, served) = pair().await;
     let transfer = Arc::default();
     let bytes: Vec<u8> = (0..=255).cycle().take(70_000).collect();
@@ -49,7 +49,7 @@ async fn the_kernel_sends_the_file_and_not_the_placeholder() {
 }
 
 #[tokio::test]
-async fn a_placeholder_that_was_not_sent_breaks_the_connection() {
+async fn an_unsent_placeholder_fails_the_connection() {
     let (_client, served) = pair().await;
     let transfer = Arc::default();
     let mut body = body(&transfer, &vec![7; 70_000], 0);
@@ -71,7 +71,7 @@ async fn a_missing_or_short_file_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_is_waited_for() {
+async fn sending_blocks_while_the_client_does_not_read() {
     let (_client, served) = pair().await;
     let transfer = Arc::default();
     let _body = body(&transfer, &vec![7; 64 * 1024 * 1024], 0);

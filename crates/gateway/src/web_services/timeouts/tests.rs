@@ -9,7 +9,7 @@ fn late() -> Result<(), Fault> {
 }
 
 #[test]
-fn timeouts_and_overruns_use_up_the_limit_and_other_faults_do_not() {
+fn only_timeouts_and_overruns_count_against_the_limit() {
     let timeouts = Timeouts::new(2);
     for _ in 0..10 {
         let _ = timeouts.begin(KEY).unwrap().end(Err::<(), _>(Fault::Status(404)));
@@ -24,7 +24,7 @@ fn timeouts_and_overruns_use_up_the_limit_and_other_faults_do_not() {
 }
 
 #[test]
-fn fetches_that_are_running_count_until_they_end() {
+fn running_fetches_count_until_they_end() {
     let timeouts = Timeouts::new(2);
     let first = timeouts.begin(KEY).unwrap();
     let second = timeouts.begin(KEY).unwrap();
@@ -36,7 +36,7 @@ fn fetches_that_are_running_count_until_they_end() {
 }
 
 #[test]
-fn a_fetch_that_is_left_late_counts_and_a_minute_later_is_forgotten() {
+fn an_abandoned_slow_fetch_counts_for_a_minute() {
     let timeouts = Timeouts::new(1);
     let mut left = timeouts.begin(KEY).unwrap();
     left.begun = left.begun.checked_sub(MIN_WASTED).unwrap();
@@ -48,7 +48,7 @@ fn a_fetch_that_is_left_late_counts_and_a_minute_later_is_forgotten() {
 }
 
 #[test]
-fn keys_without_timeouts_are_forgotten() {
+fn keys_without_timeouts_are_evicted() {
     let timeouts = Timeouts::new(3);
     let _ = timeouts.begin(LineageId(-1)).unwrap().end(late());
     for number in 0..2 * i64::try_from(MAX_KEYS).unwrap() {

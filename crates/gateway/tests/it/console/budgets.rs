@@ -59,7 +59,7 @@ fn a_budget_is_set_exhausted_shown_and_reset() {
 }
 
 #[test]
-fn members_give_their_keys_budgets_within_bounds() {
+fn members_set_budgets_of_their_keys_within_bounds() {
     let (_upstream, service, holder) = world();
     let mut client = Client::signed_in(&service, holder.key.as_str());
     let fields = [("name", "app"), ("scope", "chat"), ("budget", "1"), ("period", "week")];
@@ -86,7 +86,7 @@ fn members_give_their_keys_budgets_within_bounds() {
 }
 
 #[test]
-fn forms_of_operators_refuse_bad_budgets() {
+fn operator_forms_reject_invalid_budgets() {
     let (_upstream, service, holder) = world();
     let mut client = Client::signed_in(&service, ADMIN_TOKEN);
     let page = format!("/operator/members/{}", holder.member);

@@ -19,7 +19,7 @@ struct BadInput<'a> {
 }
 
 #[test]
-fn bad_input_is_refused_with_the_reason() {
+fn invalid_input_is_rejected_with_the_reason() {
     let (_upstream, service, holder) = world();
     let crew = format!("/operator/teams/{}", team(&service, "crew", PRICE));
     let ada = format!("/operator/members/{}", holder.member);
@@ -119,7 +119,7 @@ fn check_refusal(operator: &Browser, origin: &str, form: &BadInput<'_>) {
 }
 
 #[test]
-fn numbers_of_the_playground_are_checked_before_anything_is_sent() {
+fn playground_numbers_are_validated_before_sending() {
     let (upstream, service, holder) = world();
     let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
     browser.goto(&format!("{}/playground?model=up/echo", service.origin()));
@@ -161,7 +161,7 @@ fn tab_to(browser: &Browser, css: &str) {
 }
 
 #[test]
-fn signing_in_chatting_and_paying_in_need_only_the_keyboard() {
+fn sign_in_chat_and_top_up_work_with_the_keyboard() {
     let (_upstream, service, holder) = world();
     let sign_in = |secret: &str| {
         let browser = Browser::start(1200, 900, ColorScheme::Light);

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{Client, browse, world};
 use crate::fixture::{self, in_postgres};
 use crate::media;
-use crate::research_world::{World, ended, question, scholar, started};
+use crate::research_fixture::{World, ended, question, scholar, started};
 use crate::support::{PRICE, Running};
 
 #[test]
@@ -136,7 +136,7 @@ fn receipts_are_searched_and_paged() {
 }
 
 #[test]
-fn pages_can_be_used_with_the_keyboard_alone() {
+fn pages_work_with_the_keyboard() {
     let (_upstream, service, holder) = world();
     let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
     browser.goto(&format!("{}/keys/{}", service.origin(), holder.key.public_id()));
@@ -158,7 +158,7 @@ fn pages_can_be_used_with_the_keyboard_alone() {
 }
 
 #[test]
-fn settings_to_paste_have_the_address_of_the_service() {
+fn client_settings_contain_the_service_url() {
     let (_upstream, service, holder) = world();
     let mut client = Client::signed_in(&service, holder.key.as_str());
     let page = client.get("/connect");
@@ -170,7 +170,7 @@ fn settings_to_paste_have_the_address_of_the_service() {
 }
 
 #[test]
-fn usage_has_ranges_a_chart_a_table_and_csv() {
+fn usage_page_has_ranges_chart_table_and_csv() {
     let (_upstream, service, holder) = world();
     let chat =
         |model: &str| json!({"model": model, "messages": [{"role": "user", "content": "hi"}]});
@@ -205,7 +205,7 @@ fn usage_has_ranges_a_chart_a_table_and_csv() {
 }
 
 #[test]
-fn research_is_started_followed_and_read() {
+fn research_is_started_followed_and_shown() {
     let world = World::new("");
     let (service, holder) = world.ready("");
     let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
@@ -260,7 +260,7 @@ fn hostile(prompt: &str) -> String {
 }
 
 #[test]
-fn media_are_shown_and_belong_to_their_member() {
+fn media_are_visible_only_to_their_member() {
     let upstream = Upstream::start();
     let (service, holder) = media::service(&upstream);
     let made = media::run(&service, &holder, &media::paint("<img src=x onerror=alert(1)>")).good();

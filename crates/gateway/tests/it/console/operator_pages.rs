@@ -13,7 +13,7 @@ use crate::fixture;
 use crate::support::{ADMIN_TOKEN, PRICE, Running, plain, reading};
 
 #[test]
-fn a_top_up_shows_before_and_after_and_the_member_sees_it() {
+fn a_top_up_shows_both_balances_and_reaches_the_member() {
     let (_upstream, service, holder) = world();
     let operator = browse(&service, ADMIN_TOKEN, 1200, ColorScheme::Light);
     operator.goto(&format!("{}/operator/members/{}", service.origin(), holder.member));
@@ -41,7 +41,7 @@ fn a_top_up_shows_before_and_after_and_the_member_sees_it() {
 }
 
 #[test]
-fn forms_of_operators_refuse_bad_input() {
+fn operator_forms_reject_invalid_input() {
     let (_upstream, service, holder) = world();
     let mut client = Client::signed_in(&service, ADMIN_TOKEN);
     for (name, status) in
@@ -78,7 +78,7 @@ fn forms_of_operators_refuse_bad_input() {
 }
 
 #[test]
-fn members_are_blocked_and_get_keys() {
+fn members_are_blocked_and_given_keys() {
     let (_upstream, service, holder) = world();
     let mut client = Client::signed_in(&service, ADMIN_TOKEN);
     let page = format!("/operator/members/{}", holder.member);
@@ -236,7 +236,7 @@ fn providers_are_drained_and_alerts_are_tested() {
 }
 
 #[test]
-fn the_overview_has_the_figures_of_real_requests_and_refreshes_itself() {
+fn the_overview_shows_live_figures() {
     let (upstream, service, holder) = world();
     let chat = || service.post("/v1/chat/completions", holder.key.as_str(), &fixture::chat("hi"));
     let operator = browse(&service, ADMIN_TOKEN, 1200, ColorScheme::Light);
@@ -265,7 +265,7 @@ fn the_overview_has_the_figures_of_real_requests_and_refreshes_itself() {
 }
 
 #[test]
-fn usage_of_all_is_shown_by_member_and_provider() {
+fn total_usage_is_shown_by_member_and_provider() {
     let (_upstream, service, holder) = world();
     let chat = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}]});
     service.post("/v1/chat/completions", holder.key.as_str(), &chat);

@@ -12,7 +12,7 @@ use crate::support::{ADMIN_TOKEN, PRICE, Running};
 use crate::teams::{change, team};
 
 #[test]
-fn programs_get_json_at_the_root_and_browsers_the_sign_in_page() {
+fn root_returns_json_to_programs_and_sign_in_to_browsers() {
     let (_upstream, service, _) = world();
     let answer = service.send(Method::GET, "/", None, None);
     assert_eq!(answer.failure(), (404, "not_found".to_owned()));
@@ -26,7 +26,7 @@ fn programs_get_json_at_the_root_and_browsers_the_sign_in_page() {
 }
 
 #[test]
-fn every_page_forbids_frames_scripts_from_elsewhere_and_caching() {
+fn every_page_forbids_frames_foreign_scripts_and_caching() {
     let (_upstream, service, holder) = world();
     let mut member = Client::signed_in(&service, holder.key.as_str());
     let mut operator = Client::signed_in(&service, ADMIN_TOKEN);
@@ -49,7 +49,7 @@ fn every_page_forbids_frames_scripts_from_elsewhere_and_caching() {
 }
 
 #[test]
-fn wrong_keys_do_not_sign_in() {
+fn invalid_keys_do_not_sign_in() {
     let (_upstream, service, holder) = world();
     let mut other = holder.key.as_str().to_owned();
     other.pop();
@@ -64,7 +64,7 @@ fn wrong_keys_do_not_sign_in() {
 }
 
 #[test]
-fn a_token_that_an_attacker_planted_never_becomes_a_session() {
+fn a_planted_session_token_is_never_accepted() {
     let (_upstream, service, holder) = world();
     let planted = "A".repeat(43);
     let mut victim = Client::new(&service);
@@ -83,7 +83,7 @@ fn a_token_that_an_attacker_planted_never_becomes_a_session() {
 }
 
 #[test]
-fn forms_need_their_token_and_their_own_origin() {
+fn forms_need_csrf_token_and_same_origin() {
     let (_upstream, service, holder) = world();
     let mut client = Client::signed_in(&service, holder.key.as_str());
     let csrf = client.csrf("/keys/new");
@@ -118,7 +118,7 @@ fn forms_need_their_token_and_their_own_origin() {
 }
 
 #[test]
-fn a_rebound_name_is_refused() {
+fn a_rebound_host_name_is_rejected() {
     let (_upstream, service, holder) = world();
     let mut client = Client::signed_in(&service, holder.key.as_str());
     for path in ["/", "/keys", "/operator", "/sessions"] {
@@ -167,7 +167,7 @@ fn members_and_operators_have_separate_pages() {
 }
 
 #[test]
-fn a_member_sees_and_changes_only_their_own() {
+fn members_access_only_their_own_data() {
     let (_upstream, service, holder) = world();
     let other = service.holder("eve", PRICE);
     let mut client = Client::signed_in(&service, other.key.as_str());
@@ -250,7 +250,7 @@ fn names_are_escaped_everywhere() {
 }
 
 #[test]
-fn sessions_are_listed_ended_and_die_with_their_key() {
+fn sessions_are_listed_ended_and_revoked_with_their_key() {
     let (_upstream, service, holder) = world();
     let mut first = Client::signed_in(&service, holder.key.as_str());
     let mut second = Client::signed_in(&service, holder.key.as_str());
@@ -271,7 +271,7 @@ fn sessions_are_listed_ended_and_die_with_their_key() {
 }
 
 #[test]
-fn signing_in_leads_only_to_pages_of_this_site() {
+fn sign_in_redirects_only_within_the_site() {
     let (_upstream, service, holder) = world();
     for (next, leads) in [
         ("/keys", "/keys"),
@@ -288,7 +288,7 @@ fn signing_in_leads_only_to_pages_of_this_site() {
 }
 
 #[test]
-fn narrow_keys_cannot_widen_themselves() {
+fn restricted_keys_cannot_extend_their_rights() {
     let (_upstream, service, holder) = world();
     let narrow = service.key_with(holder.member, |new| {
         new.name = "narrow".to_owned();

@@ -26,7 +26,7 @@ pub(crate) fn world() -> (Upstream, Running, [Holder; 2], String) {
 }
 
 #[test]
-fn operators_create_a_team_fund_it_and_add_members() {
+fn operators_create_and_fund_a_team_and_add_members() {
     let upstream = Upstream::start();
     let service = Running::start(&plain(&upstream, &["echo"], &noon()));
     let ada = service.holder("ada", 0);
@@ -71,7 +71,7 @@ fn operators_create_a_team_fund_it_and_add_members() {
 }
 
 #[test]
-fn forms_about_teams_refuse_bad_input() {
+fn team_forms_reject_invalid_input() {
     let (_upstream, service, [ada, bob], crew) = world();
     let mut client = Client::signed_in(&service, ADMIN_TOKEN);
     for (name, status) in [("", 400), ("crew", 400), ("ada", 400), ("mem_9", 400), ("new", 303)] {
@@ -115,7 +115,7 @@ fn forms_about_teams_refuse_bad_input() {
 }
 
 #[test]
-fn a_manager_sees_the_team_and_sets_budgets_of_its_members() {
+fn a_manager_sees_the_team_and_sets_member_budgets() {
     let (_upstream, service, [ada, bob], _) = world();
     assert_eq!(service.post(CHAT, bob.key.as_str(), &chat("x")).status, 200);
     let browser = browse(&service, ada.key.as_str(), 1200, ColorScheme::Dark);
@@ -150,7 +150,7 @@ fn a_manager_sees_the_team_and_sets_budgets_of_its_members() {
 }
 
 #[test]
-fn a_team_page_is_for_its_manager_only() {
+fn a_team_page_is_visible_only_to_its_manager() {
     let (_upstream, service, [ada, bob], _) = world();
     let eve = service.holder("eve", 0);
     let other = team(&service, "other", PRICE);
@@ -193,7 +193,7 @@ fn a_team_page_is_for_its_manager_only() {
 }
 
 #[test]
-fn the_role_of_an_operator_opens_the_operator_pages_until_it_is_taken_away() {
+fn the_operator_role_grants_operator_pages_until_revoked() {
     let (_upstream, service, [ada, _], crew) = world();
     change(&service, &ada, &json!({ "role": "operator" })).good();
     let narrow = service.key_with(ada.member, |new| new.scopes.truncate(2));

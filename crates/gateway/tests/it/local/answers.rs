@@ -8,7 +8,7 @@ use crate::raw::events;
 use crate::support::PRICE;
 
 #[test]
-fn a_whole_answer_and_a_stream_say_and_count_the_same_and_cost_the_same() {
+fn streamed_and_whole_answers_have_equal_text_and_charge() {
     let (service, ada) = service("");
     // Another member, of whom nothing is kept that could be used again.
     let eve = service.holder("eve", 10 * PRICE);
@@ -65,7 +65,7 @@ fn same_seed_gives_same_output() {
 }
 
 #[test]
-fn an_answer_ends_before_a_stop_sequence_and_at_the_most_tokens() {
+fn an_answer_ends_at_stop_sequences_and_the_token_limit() {
     let (service, ada) = service("");
     let key = ada.key.as_str();
     let asked = with(question("Tell me about ships."), &json!({"temperature": 0}));
@@ -81,7 +81,7 @@ fn an_answer_ends_before_a_stop_sequence_and_at_the_most_tokens() {
 }
 
 #[test]
-fn messages_are_answered_whole_and_as_a_stream_and_counted() {
+fn messages_are_answered_streamed_and_counted() {
     let (service, ada) = service("");
     let key = ada.key.as_str();
     let asked = json!({"model": MODEL, "system": "Be brief.", "max_tokens": 16, "temperature": 0,
@@ -108,7 +108,7 @@ fn messages_are_answered_whole_and_as_a_stream_and_counted() {
 }
 
 #[test]
-fn responses_are_answered_whole_and_as_a_stream() {
+fn responses_are_answered_and_streamed() {
     let (service, ada) = service("");
     let asked = json!({"model": MODEL, "instructions": "Be brief.", "input": "Say hello.",
         "max_output_tokens": 16, "temperature": 0});

@@ -60,7 +60,7 @@ fn invalid_model_file_is_reported_and_another_one_answers() {
 }
 
 #[test]
-fn a_file_that_appears_is_taken_up_and_one_that_goes_is_let_go() {
+fn model_files_are_loaded_and_unloaded_as_they_change() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("late.gguf");
     let service = service(&[("late", &path)]);
@@ -78,7 +78,7 @@ fn a_file_that_appears_is_taken_up_and_one_that_goes_is_let_go() {
 }
 
 #[test]
-fn a_folder_may_come_later_and_files_too() {
+fn a_folder_and_its_files_may_be_created_later() {
     let folder = tempfile::tempdir().unwrap();
     let models = folder.path().join("models");
     let here = format!(

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::MODEL;
 use crate::mcp_tools::call;
-use crate::research_world::{JOB_PRICE, JOBS, PAGES, assert_sound, question, started};
+use crate::research_fixture::{JOB_PRICE, JOBS, PAGES, assert_sound, question, started};
 use crate::support::{Holder, PRICE, Running};
 
 /// How often a job is waited for, for five seconds each.
@@ -23,7 +23,7 @@ fn ended(service: &Running, holder: &Holder, id: &str) -> Value {
 }
 
 #[test]
-fn a_job_and_a_question_need_no_other_model() {
+fn research_and_chat_work_with_only_a_local_model() {
     let folder = Arc::new(tempfile::tempdir().unwrap());
     std::fs::create_dir(folder.path().join("files")).unwrap();
     for (name, text) in PAGES {

@@ -88,7 +88,7 @@ fn said(service: &Running, holder: &Holder, upstream: &Upstream, body: Vec<u8>) 
 }
 
 #[test]
-fn a_large_file_is_served_to_its_last_byte_and_in_any_part() {
+fn a_large_file_is_served_completely_and_in_ranges() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let sound = long_sound();
@@ -172,7 +172,7 @@ fn artifacts_and_runs_belong_to_their_member() {
 }
 
 #[test]
-fn equal_files_are_stored_once_and_are_for_their_owner_alone() {
+fn equal_files_are_stored_once_and_privately() {
     use std::os::unix::fs::PermissionsExt;
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
@@ -206,7 +206,7 @@ fn age(service_folder: &std::path::Path, sql: &str) {
 }
 
 #[test]
-fn files_go_with_their_last_run() {
+fn files_are_deleted_with_their_last_run() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let bob = service.holder("bob", 1_000_000);
@@ -242,7 +242,7 @@ fn files_go_with_their_last_run() {
 }
 
 #[test]
-fn files_that_were_stored_and_never_charged_go_too() {
+fn uncharged_files_are_deleted() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     made(&service, &ada, "kept");

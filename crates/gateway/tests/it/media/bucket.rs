@@ -20,7 +20,7 @@ fn section(s3: &S3, key: &str, secret: &str) -> String {
 }
 
 #[test]
-fn artifacts_are_stored_in_a_bucket_read_in_parts_and_removed() {
+fn artifacts_are_stored_read_in_ranges_and_deleted_in_s3() {
     let (upstream, s3) = (Upstream::start(), S3::start());
     let rest = section(&s3, s3.key(), s3.secret());
     let (service, ada) = service_with(&upstream, &rest);
@@ -46,7 +46,7 @@ fn artifacts_are_stored_in_a_bucket_read_in_parts_and_removed() {
 }
 
 #[test]
-fn a_bucket_that_rejects_the_key_or_its_signature_costs_nothing() {
+fn a_rejected_bucket_key_is_free() {
     let (upstream, s3) = (Upstream::start(), S3::start());
     for (key, secret) in [("AKIAUNKNOWNUNKNOWN12", s3.secret()), (s3.key(), "wrong-secret")] {
         let (service, ada) = service_with(&upstream, &section(&s3, key, secret));

@@ -39,7 +39,7 @@ fn script(folder: &Path, text: &str) -> String {
 }
 
 #[test]
-fn a_text_is_spoken() {
+fn text_is_spoken() {
     let (service, ada) = service(PROVIDER);
     let answer = say(&service, &ada, &json!({"text": "Hello, world"}));
     assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
@@ -53,7 +53,7 @@ fn a_text_is_spoken() {
 }
 
 #[test]
-fn a_text_is_never_a_word_of_the_command_line() {
+fn text_is_never_a_command_line_argument() {
     let (service, ada) = service(PROVIDER);
     for text in ["-f /etc/passwd", "--version", "$(touch /tmp/owned)", "; rm -rf x", "a\0b", "\n"] {
         let answer = say(&service, &ada, &json!({"text": format!("x {text}")}));
@@ -74,7 +74,7 @@ fn a_text_is_never_a_word_of_the_command_line() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused() {
+fn invalid_speech_options_are_rejected() {
     let (service, ada) = service(PROVIDER);
     for (input, param) in [
         (json!({"text": ""}), "input.text"),
@@ -92,7 +92,7 @@ fn options_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn voices_are_found() {
+fn voices_are_discovered() {
     let (service, ada) = service("  local: {kind: espeak, discover: true}\n");
     eventually("the voices are listed", || {
         let list = service.get("/v1/models", ada.key.as_str()).good();
@@ -104,7 +104,7 @@ fn voices_are_found() {
 }
 
 #[test]
-fn an_absent_program_is_not_usable_from_the_first_request_on() {
+fn a_missing_program_is_unavailable_from_the_first_request() {
     let (service, ada) =
         service("  local: {kind: espeak, models: [en], program: no-such-program}\n");
     let answer = say(&service, &ada, &json!({"text": "x"}));
@@ -114,7 +114,7 @@ fn an_absent_program_is_not_usable_from_the_first_request_on() {
 }
 
 #[test]
-fn a_program_that_fails_is_slow_or_says_too_much_costs_nothing() {
+fn a_failing_slow_or_verbose_program_is_free() {
     let folder = tempfile::tempdir().unwrap();
     // It lists a voice; what it says depends on the text.
     let program = script(
@@ -154,7 +154,7 @@ fn processes(mark: &str) -> usize {
 }
 
 #[test]
-fn a_client_that_leaves_ends_the_program() {
+fn disconnect_ends_the_program() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().display().to_string();
     let program = script(folder.path(), &format!("{VOICES}\nread -r never < /dev/zero"));

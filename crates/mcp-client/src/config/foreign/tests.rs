@@ -16,7 +16,7 @@ fn at(kind: Kind, key: &str, entry: &str) -> Found {
 }
 
 #[test]
-fn the_common_form_is_taken_as_it_is() {
+fn the_common_format_is_imported_unchanged() {
     let entry = r#"{"command": "npx", "args": ["-y", "p"], "env": {"A": "b"}}"#;
     let expected = json!({"command": "npx", "args": ["-y", "p"], "env": {"A": "b"}});
     for kind in [Kind::ClaudeDesktop, Kind::ClaudeCode, Kind::Cursor, Kind::Pasted] {
@@ -28,7 +28,7 @@ fn the_common_form_is_taken_as_it_is() {
 }
 
 #[test]
-fn types_switches_and_times_are_translated() {
+fn types_switches_and_timeouts_are_translated() {
     let entry = r#"{"type": "sse", "url": "https://h", "disabled": true, "timeout": 5000, "alwaysAllow": ["x"]}"#;
     let found = at(Kind::ClaudeCode, "mcpServers", entry);
     assert_eq!(
@@ -49,7 +49,7 @@ fn types_switches_and_times_are_translated() {
 }
 
 #[test]
-fn claude_code_has_projects() {
+fn project_servers_of_claude_code_are_found() {
     let text = r#"{"mcpServers": {"a": {"command": "x"}}, "numStartups": 5, "projects": {
         "/p": {"mcpServers": {"b": {"type": "http", "url": "https://h",
                "oauth": {"clientId": "c", "callbackPort": 8080, "scopes": "r w"}},
@@ -100,7 +100,7 @@ fn inputs_of_the_editor_become_variables() {
 }
 
 #[test]
-fn codex_keeps_servers_in_toml() {
+fn servers_of_codex_toml_are_found() {
     let text = r#"
 model = "x"
 [mcp_servers.a]
@@ -198,7 +198,7 @@ GOOSE_MODEL: gpt
 ";
 
 #[test]
-fn goose_keeps_servers_among_its_extensions() {
+fn servers_among_goose_extensions_are_found() {
     let found = read(Kind::Goose, GOOSE).unwrap();
     let of = |name: &str| found.iter().find(|found| found.name == name).unwrap();
     assert_eq!(of("developer").unusable, Some("it is a part of goose"));
@@ -227,7 +227,7 @@ fn goose_keeps_servers_among_its_extensions() {
 }
 
 #[test]
-fn hermes_has_our_keys() {
+fn hermes_entries_keep_their_keys() {
     let text = "model: anthropic/claude\nmcp_servers:\n  api:\n    url: https://h/mcp\n    \
                 headers:\n      Authorization: \"Bearer ${API_KEY}\"\n    timeout: 1800\n    \
                 connect_timeout: 60\n    tools:\n      include: [a]\n      prompts: false\n    \
@@ -243,7 +243,7 @@ fn hermes_has_our_keys() {
 }
 
 #[test]
-fn zed_has_commands_of_two_forms_and_extensions() {
+fn both_command_forms_of_zed_are_read_and_extensions_skipped() {
     let text = r#"{
         // Zed settings
         "theme": "One Dark",
@@ -267,7 +267,7 @@ fn zed_has_commands_of_two_forms_and_extensions() {
 }
 
 #[test]
-fn windsurf_names_tools_that_are_off() {
+fn disabled_tools_of_windsurf_are_excluded() {
     let entry = r#"{"serverUrl": "https://h/mcp", "disabled": true, "disabledTools": ["a", "b"],
                     "headers": {"X": "${env:Y}"}}"#;
     let found = at(Kind::Windsurf, "mcpServers", entry);
@@ -280,7 +280,7 @@ fn windsurf_names_tools_that_are_off() {
 }
 
 #[test]
-fn pasted_text_may_have_any_form() {
+fn pasted_text_is_accepted_in_every_format() {
     for (text, name) in [
         (r#"{"command": "x"}"#, ""),
         (r#""s": {"command": "x"}"#, "s"),
@@ -301,7 +301,7 @@ fn pasted_text_may_have_any_form() {
 }
 
 #[test]
-fn our_own_keys_survive_pasting() {
+fn native_keys_survive_pasting() {
     let text = "mcp_servers:\n  s:\n    url: https://h\n    tools: {include: [a]}\n    trust: untrusted\n    ssl_verify: false\n";
     let found = one(Kind::Pasted, text);
     assert_eq!(
@@ -311,7 +311,7 @@ fn our_own_keys_survive_pasting() {
 }
 
 #[test]
-fn what_is_found_can_be_read_as_an_entry() {
+fn imported_entries_are_valid() {
     let found = at(
         Kind::ClaudeDesktop,
         "mcpServers",
@@ -322,7 +322,7 @@ fn what_is_found_can_be_read_as_an_entry() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_without_quoting_it() {
+fn unreadable_files_are_reported_without_quoting_them() {
     for (kind, text, expected) in [
         (Kind::Cursor, "{\n s3cret", ForeignError::NotJson { line: 2, column: 2 }),
         (Kind::Cursor, "{}", ForeignError::NoServers { expected: "`mcpServers`" }),
@@ -345,7 +345,7 @@ fn what_cannot_be_read_is_told_without_quoting_it() {
 }
 
 #[test]
-fn limits_are_reached_and_told() {
+fn size_and_server_limits_are_enforced() {
     let large = " ".repeat(MAX_FOREIGN_BYTES + 1);
     assert_eq!(read(Kind::Cursor, &large), Err(ForeignError::TooLarge));
     let many: Vec<_> =
@@ -355,7 +355,7 @@ fn limits_are_reached_and_told() {
 }
 
 #[test]
-fn what_was_found_shows_only_its_keys() {
+fn debug_output_of_an_entry_shows_only_its_keys() {
     let found =
         at(Kind::ClaudeDesktop, "mcpServers", r#"{"command": "x", "env": {"K": "s3cret"}}"#);
     let shown = format!("{found:?}");
@@ -363,7 +363,7 @@ fn what_was_found_shows_only_its_keys() {
 }
 
 #[test]
-fn a_pasted_entry_may_name_itself_stand_in_a_fence_or_in_the_wrapper_of_an_editor() {
+fn pasted_entries_may_be_named_fenced_or_wrapped() {
     for text in [
         r#"{"name": "x", "command": "run"}"#,
         "```json\n{\"mcpServers\": {\"x\": {\"command\": \"run\"}}}\n```\n",

@@ -7,7 +7,7 @@ use super::super::{parse, parse_entry};
 use super::*;
 
 #[test]
-fn the_committed_page_is_made_from_the_table() {
+fn the_committed_page_matches_the_table() {
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mcp-config.md");
     let text = std::fs::read_to_string(&committed).unwrap_or_default();
     if text != page() {
@@ -18,7 +18,7 @@ fn the_committed_page_is_made_from_the_table() {
 }
 
 #[test]
-fn the_example_has_nothing_wrong() {
+fn the_documented_example_is_valid() {
     let page = page();
     let example = page.split("```").nth(1).unwrap().strip_prefix("yaml\n").unwrap();
     let mut scope = scope();
@@ -31,7 +31,7 @@ fn the_example_has_nothing_wrong() {
 }
 
 #[test]
-fn every_default_of_the_table_is_the_default() {
+fn documented_defaults_match_the_code() {
     for section in &schema().sections() {
         for key in section.keys.iter().filter(|key| !key.default.is_empty()) {
             let base = match kind_of(section, key) {

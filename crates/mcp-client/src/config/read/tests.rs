@@ -2,7 +2,7 @@
 
 mod laws;
 mod remote;
-mod whole;
+mod whole_file;
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -125,13 +125,13 @@ fn stdio(entry: &ServerEntry) -> &StdioEndpoint {
 }
 
 #[test]
-fn an_entry_with_only_a_command_has_every_default() {
+fn a_minimal_local_entry_has_every_default() {
     let expected = ServerEntry::new("s", Endpoint::Stdio(StdioEndpoint::new("run")));
     assert_eq!(clean(&local("")), expected);
 }
 
 #[test]
-fn every_key_of_the_table_is_read() {
+fn every_key_of_the_table_is_known_to_the_reader() {
     for section in &schema().sections() {
         for key in &section.keys {
             let line = match section.name.as_str() {
@@ -157,7 +157,7 @@ fn every_key_of_the_table_is_read() {
 }
 
 #[test]
-fn switches_take_booleans_and_words_for_them() {
+fn switches_accept_booleans_and_boolean_words() {
     for (value, expected) in [
         ("true", true),
         ("yes", true),
@@ -189,7 +189,7 @@ fn switches_take_booleans_and_words_for_them() {
 }
 
 #[test]
-fn every_switch_has_its_default_and_can_be_turned() {
+fn every_switch_has_a_default_and_can_be_changed() {
     let read = |line: &str| clean(&local(line));
     assert!(read("enabled: null").enabled && !read("enabled: false").enabled);
     assert!(read("required: true").required && !read("required: ~").required);
@@ -200,7 +200,7 @@ fn every_switch_has_its_default_and_can_be_turned() {
 }
 
 #[test]
-fn times_are_seconds_and_also_read_from_strings_and_variables() {
+fn times_are_seconds_as_numbers_strings_or_variables() {
     for (value, expected) in [
         ("2.5", 2500),
         ("\"45\"", 45_000),
@@ -239,7 +239,7 @@ fn a_short_keepalive_is_raised_with_a_warning() {
 }
 
 #[test]
-fn recycling_stands_at_the_top_or_under_lifecycle() {
+fn recycling_keys_are_read_at_top_level_and_under_lifecycle() {
     let read = |entry: ServerEntry| (stdio(&entry).idle_timeout, stdio(&entry).max_lifetime);
     let seconds = |seconds| Some(Duration::from_secs(seconds));
     let lines = "idle_timeout_seconds: 60\nmax_lifetime_seconds: 3600";
@@ -255,7 +255,7 @@ fn recycling_stands_at_the_top_or_under_lifecycle() {
 }
 
 #[test]
-fn protocols_have_aliases_and_unknown_ones_are_auto() {
+fn protocols_have_aliases_and_default_to_auto() {
     for (word, expected) in [
         ("auto", Protocol::Auto),
         ("stateless", Protocol::Stateless),
@@ -276,7 +276,7 @@ fn protocols_have_aliases_and_unknown_ones_are_auto() {
 }
 
 #[test]
-fn unknown_trust_is_no_trust() {
+fn unknown_trust_values_mean_untrusted() {
     assert_eq!(clean(&local("trust: full")).trust, Trust::Full);
     assert_eq!(clean(&local("trust: null")).trust, Trust::Full);
     assert_eq!(clean(&local("trust: untrusted")).trust, Trust::Untrusted);
@@ -286,7 +286,7 @@ fn unknown_trust_is_no_trust() {
 }
 
 #[test]
-fn arguments_come_as_a_list_or_as_a_line() {
+fn arguments_are_a_list_or_a_command_line() {
     for (value, expected) in [
         ("[]", &[][..]),
         ("null", &[]),
@@ -320,7 +320,7 @@ fn arguments_come_as_a_list_or_as_a_line() {
 }
 
 #[test]
-fn a_variable_never_becomes_several_arguments() {
+fn a_variable_is_never_split_into_arguments() {
     let mut scope = scope();
     scope.process.insert("TWO".into(), "a b".into());
     let parsed = parse(&local("args: --x ${TWO}"), &scope);
@@ -329,7 +329,7 @@ fn a_variable_never_becomes_several_arguments() {
 }
 
 #[test]
-fn variables_of_a_process_keep_their_order_and_their_spelling() {
+fn environment_variables_keep_order_and_spelling() {
     let entry = clean(&local("env: {B: 1.10, A: yes, C: \"${env:ONLY_PROCESS}\", D: \"\"}"));
     let env: Vec<_> =
         stdio(&entry).env.iter().map(|(name, text)| (name.as_str(), text.value())).collect();
@@ -349,7 +349,7 @@ fn variables_of_a_process_keep_their_order_and_their_spelling() {
 }
 
 #[test]
-fn commands_and_directories_are_paths() {
+fn commands_and_working_directories_are_expanded_paths() {
     let entry = clean(&entry("command: ~/bin/run\ncwd: ${workspaceFolder}/sub"));
     assert_eq!(stdio(&entry).command.value(), "/home/ada/bin/run");
     assert_eq!(stdio(&entry).command.shown(), "~/bin/run");
@@ -365,7 +365,7 @@ fn commands_and_directories_are_paths() {
 }
 
 #[test]
-fn tools_have_a_mapping_and_two_short_forms() {
+fn tools_are_a_mapping_or_a_short_form() {
     let include = |text: &str| clean(&local(text)).tools.include;
     let names =
         |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
@@ -387,7 +387,7 @@ fn tools_have_a_mapping_and_two_short_forms() {
 }
 
 #[test]
-fn a_filter_that_is_not_understood_refuses_the_server() {
+fn an_invalid_tool_filter_rejects_the_server() {
     for (value, key) in [
         ("5", "tools"),
         ("{include: {a: true}}", "tools.include"),
@@ -404,7 +404,7 @@ fn a_filter_that_is_not_understood_refuses_the_server() {
 }
 
 #[test]
-fn sampling_has_its_numbers_and_a_short_form() {
+fn sampling_is_a_mapping_or_a_switch() {
     let lines = "sampling: {enabled: no, model: m, max_tokens_cap: 1, timeout: 2, max_rpm: '3', \
                  max_tool_rounds: 0, allowed_models: [m, n]}";
     let expected = SamplingPolicy {
@@ -429,7 +429,7 @@ fn sampling_has_its_numbers_and_a_short_form() {
 }
 
 #[test]
-fn elicitation_has_a_switch_and_a_time() {
+fn elicitation_is_a_mapping_or_a_switch() {
     let entry = clean(&local("elicitation: {enabled: false, timeout: 20}"));
     assert!(!entry.elicitation.enabled);
     assert_eq!(entry.elicitation.timeout, Duration::from_secs(20));
@@ -438,7 +438,7 @@ fn elicitation_has_a_switch_and_a_time() {
 }
 
 #[test]
-fn servers_whose_tools_get_the_same_names_are_warned_of() {
+fn servers_with_colliding_tool_names_get_a_warning() {
     let both = "mcp_servers:\n  a.b: {command: x}\n  c: {command: x}\n  a-b: {command: x}\n";
     let parsed = parse(both, &scope());
     assert_eq!((parsed.servers.len(), parsed.problems.len()), (3, 1));
@@ -451,7 +451,7 @@ fn servers_whose_tools_get_the_same_names_are_warned_of() {
 }
 
 #[test]
-fn another_spelling_of_the_root_key_is_asked_about() {
+fn misspelled_root_keys_get_a_suggestion() {
     for key in ["mcpServers", "mcp-servers", "mcp_server"] {
         let parsed = parse(&format!("{key}:\n  a: {{command: x}}\n"), &scope());
         let problem = &parsed.problems[0];

@@ -65,7 +65,7 @@ fn packages_become_commands_of_exactly_this_version() {
 }
 
 #[test]
-fn images_get_their_variables_by_name() {
+fn container_variables_are_passed_by_name() {
     let image = package(json!({
         "registryType": "oci", "identifier": "ghcr.io/a/b:1.0", "transport": {"type": "stdio"},
         "runtimeArguments": [{
@@ -85,7 +85,7 @@ fn images_get_their_variables_by_name() {
 }
 
 #[test]
-fn remotes_become_addresses_with_headers() {
+fn remotes_become_urls_with_headers() {
     let far = remote(json!({
         "type": "sse", "url": "https://{tenant}.example.com/sse",
         "variables": {"tenant": {"description": "Your tenant", "isRequired": true}},
@@ -113,7 +113,7 @@ fn remotes_become_addresses_with_headers() {
 }
 
 #[test]
-fn lies_are_refused() {
+fn malformed_packages_are_rejected() {
     let npm = |more: Json| {
         let mut all = json!({"registryType": "npm", "identifier": "b", "version": "1"});
         all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

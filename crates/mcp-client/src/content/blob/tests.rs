@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn base64_is_taken_in_every_usual_spelling() {
+fn base64_is_decoded_in_every_common_alphabet() {
     for text in ["aGk/aGk+", "aGk_aGk-", "aGk/\naGk+", " aGk/ aGk+ "] {
         assert_eq!(decode(text).unwrap(), b"hi?hi>", "{text}");
     }
@@ -15,7 +15,7 @@ fn base64_is_taken_in_every_usual_spelling() {
 }
 
 #[test]
-fn a_blob_over_the_limit_is_refused_undecoded() {
+fn an_oversized_blob_is_rejected_before_decoding() {
     let text = "!".repeat(MAX_BLOB_BYTES / 3 * 4 + 8);
     assert!(matches!(decode(&text), Err(BlobError::TooLarge { .. })));
 }
@@ -40,7 +40,7 @@ fn types_are_guessed_by_the_first_bytes() {
 }
 
 #[test]
-fn data_addresses_are_taken_apart() {
+fn data_urls_are_split() {
     let (mime, data) = strip_data_url("data:image/png;base64,AAAA".to_owned());
     assert_eq!((mime.as_deref(), data.as_str()), (Some("image/png"), "AAAA"));
     let (mime, data) = strip_data_url("AAAA".to_owned());

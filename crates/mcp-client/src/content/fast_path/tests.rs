@@ -4,7 +4,7 @@ use super::*;
 use crate::content::lenient_outcome;
 
 #[test]
-fn ordinary_results_are_read_as_the_lenient_reader_would() {
+fn ordinary_results_match_the_lenient_reader() {
     for result in [
         "{}",
         r#"{"content":[]}"#,
@@ -20,7 +20,7 @@ fn ordinary_results_are_read_as_the_lenient_reader_would() {
 }
 
 #[test]
-fn anything_unusual_is_left_to_the_lenient_reader() {
+fn unusual_results_fall_back_to_the_lenient_reader() {
     let long = format!(r#"{{"content":[{}]}}"#, r#"{"type":"text","text":""},"#.repeat(10_001));
     let long = long.replace(",]", "]");
     for result in [

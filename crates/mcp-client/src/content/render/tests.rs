@@ -12,7 +12,7 @@ fn text(text: &str) -> ContentBlock {
 }
 
 #[test]
-fn structured_content_is_added_unless_it_was_said() {
+fn structured_content_is_added_unless_already_in_the_text() {
     let value = json!({"a": 1, "b": [true]});
     for (blocks, structured, expected) in [
         (vec![text("one"), text("two")], None, "one\ntwo"),
@@ -45,7 +45,7 @@ fn structured_content_that_matches_its_schema_replaces_the_text() {
 }
 
 #[test]
-fn bytes_become_attachments_with_a_line_each() {
+fn binary_content_becomes_attachments_with_a_line_each() {
     let image = ContentBlock::Image { mime: "image/png".into(), base64: "aGk=".into() };
     let blob =
         ContentBlock::EmbeddedBlob { uri: "x://y".into(), mime: None, base64: "JVBERi0x".into() };
@@ -64,7 +64,7 @@ fn bytes_become_attachments_with_a_line_each() {
 }
 
 #[test]
-fn no_more_attachments_than_the_limit() {
+fn attachments_are_limited() {
     let image = ContentBlock::Image { mime: "image/png".into(), base64: "aGk=".into() };
     let rendered = render(&outcome(vec![image; MAX_ATTACHMENTS + 2], None));
     assert_eq!(rendered.attachments.len(), MAX_ATTACHMENTS);
@@ -72,7 +72,7 @@ fn no_more_attachments_than_the_limit() {
 }
 
 #[test]
-fn a_blob_over_the_limit_is_refused_with_a_note() {
+fn an_oversized_blob_is_replaced_by_a_note() {
     let base64 = "A".repeat(MAX_BLOB_BYTES / 3 * 4 + 8);
     let rendered =
         render(&outcome(vec![ContentBlock::Image { mime: "image/png".into(), base64 }], None));
@@ -81,7 +81,7 @@ fn a_blob_over_the_limit_is_refused_with_a_note() {
 }
 
 #[test]
-fn bytes_are_not_repeated_in_the_structured_part() {
+fn attachment_bytes_are_not_repeated_in_structured_content() {
     let base64 = "QUJD".repeat(30);
     let structured = json!({"image": base64, "name": "x"});
     let image = ContentBlock::Image { mime: "image/png".into(), base64 };
@@ -90,7 +90,7 @@ fn bytes_are_not_repeated_in_the_structured_part() {
 }
 
 #[test]
-fn links_resources_and_notes_are_told() {
+fn links_resources_and_notes_are_rendered() {
     let link = ContentBlock::Link {
         uri: "file:///a".into(),
         name: "a".into(),
@@ -111,7 +111,7 @@ fn links_resources_and_notes_are_told() {
 }
 
 #[test]
-fn a_long_text_keeps_head_and_tail_and_says_what_is_missing() {
+fn a_long_text_keeps_head_and_tail_with_a_note() {
     let short = "é".repeat(MAX_TEXT_CHARS);
     assert_eq!(render(&outcome(vec![text(&short)], None)).whole, None);
     let long = format!("{}{}", "a".repeat(1_500_000), "é".repeat(1_500_000));

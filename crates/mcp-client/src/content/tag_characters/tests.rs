@@ -7,7 +7,7 @@ fn tags(text: &str) -> String {
 }
 
 #[test]
-fn tag_characters_go_and_flags_stay() {
+fn tag_characters_are_removed_except_in_flags() {
     let scotland = format!("{FLAG}{}{CANCEL}", tags("gbsct"));
     for (text, expected) in [
         ("plain".to_owned(), "plain".to_owned()),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_some_refusals_want_a_new_sign_in() {
+fn only_some_oauth_errors_require_a_new_sign_in() {
     let kind = |status, code: &str| {
         Error::Refused { status, code: code.to_owned(), description: None }.kind()
     };

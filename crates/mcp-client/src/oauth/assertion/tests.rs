@@ -15,7 +15,7 @@ fn verifies(statement: &str, algorithm: &'static dyn VerificationAlgorithm, key:
 }
 
 #[test]
-fn a_statement_verifies_with_the_public_key_and_ends_soon() {
+fn a_client_assertion_verifies_and_is_short_lived() {
     let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
     let key = SigningKey::read(pair.serialize_pem().as_bytes()).unwrap();
     let statement = key.client_assertion("me", "https://a.example").unwrap();
@@ -27,7 +27,7 @@ fn a_statement_verifies_with_the_public_key_and_ends_soon() {
 }
 
 #[test]
-fn other_kinds_of_keys_sign_too_and_what_is_no_key_says_so() {
+fn ed25519_keys_sign_and_invalid_keys_are_rejected() {
     let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
     let key = SigningKey::read(pair.serialize_pem().as_bytes()).unwrap();
     let SigningKeyPair::Ed25519(own) = &key.pair else { panic!("another kind") };

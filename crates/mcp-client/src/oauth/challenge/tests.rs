@@ -14,7 +14,7 @@ fn read(header: &str) -> Vec<String> {
 }
 
 #[test]
-fn headers_of_real_servers_are_understood() {
+fn challenges_of_real_servers_are_parsed() {
     for (header, challenges) in [
         (
             "Bearer resource_metadata=\"https://mcp.example.com/.well-known/oauth-protected-resource\"",
@@ -57,7 +57,7 @@ fn headers_of_real_servers_are_understood() {
 }
 
 #[test]
-fn what_is_a_little_wrong_still_counts() {
+fn slightly_malformed_challenges_are_parsed() {
     for (header, challenges) in [
         // No comma between parameters.
         ("Bearer realm=\"x\" scope=\"y\"", &["bearer realm=\"x\" scope=\"y\""][..]),
@@ -92,7 +92,7 @@ fn what_is_a_little_wrong_still_counts() {
 }
 
 #[test]
-fn parameters_are_found_whatever_their_case() {
+fn parameter_names_are_case_insensitive() {
     let challenges =
         parse("Bearer Resource_Metadata=\"https://x\", resource_metadata=\"https://y\"");
     assert_eq!(challenges[0].scheme(), "bearer");
@@ -101,7 +101,7 @@ fn parameters_are_found_whatever_their_case() {
 }
 
 #[test]
-fn challenges_and_parameters_have_a_limit() {
+fn challenges_and_parameters_are_limited() {
     let many = vec!["Basic"; MAX_CHALLENGES + 1].join(", ");
     assert_eq!(parse(&many).len(), MAX_CHALLENGES);
     let params: Vec<String> = (0..=MAX_PARAMS).map(|n| format!("p{n}=v")).collect();
@@ -141,7 +141,7 @@ fn render(challenges: &[Written], space: &str) -> String {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_whatever_the_spaces(
+    fn challenges_round_trip_with_any_whitespace(
         challenges in written(),
         space in "[ \t]{0,3}",
     ) {
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_can_be_read(header in "([ -~]|[\"\\\\,= \t]|\\PC){0,60}") {
+    fn any_header_is_parsed_into_valid_tokens(header in "([ -~]|[\"\\\\,= \t]|\\PC){0,60}") {
         for challenge in parse(&header) {
             prop_assert!(!challenge.scheme.is_empty() && challenge.scheme.chars().all(is_token));
             for (name, _) in &challenge.params {

@@ -17,7 +17,7 @@ fn judged(document: &Value) -> Vec<RuleViolation> {
 }
 
 #[test]
-fn what_is_made_breaks_no_rule() {
+fn generated_documents_satisfy_every_rule() {
     let document = made();
     assert_eq!(judged(&document), []);
     assert_eq!(judged(&make(URL, "My agent", None)), []);
@@ -32,7 +32,7 @@ fn what_is_made_breaks_no_rule() {
 }
 
 #[test]
-fn every_address_that_breaks_the_first_rule_is_named() {
+fn rule_1_rejects_invalid_document_urls() {
     for url in [
         "http://me.example.com/client.json",
         "https://me.example.com",
@@ -53,7 +53,7 @@ fn every_address_that_breaks_the_first_rule_is_named() {
 }
 
 #[test]
-fn the_second_rule_wants_200_json_and_no_redirect() {
+fn rule_2_requires_status_200_and_json() {
     let body = made().to_string();
     let good = served(body.as_bytes());
     for status in [201, 204, 304, 401, 404, 500] {
@@ -87,7 +87,7 @@ fn the_second_rule_wants_200_json_and_no_redirect() {
 }
 
 #[test]
-fn the_third_rule_wants_all_ten_addresses_to_the_letter() {
+fn rule_3_requires_all_ten_redirect_uris_exactly() {
     let uris = redirect_uris();
     for (index, uri) in uris.iter().enumerate() {
         let mut document = made();
@@ -106,7 +106,7 @@ fn the_third_rule_wants_all_ten_addresses_to_the_letter() {
 }
 
 #[test]
-fn the_fourth_rule_wants_its_own_address_to_the_letter() {
+fn rule_4_requires_its_own_url_exactly() {
     for (wrong, found) in [
         (
             json!("https://me.example.com/oauth/client.json/"),
@@ -129,7 +129,7 @@ fn the_fourth_rule_wants_its_own_address_to_the_letter() {
 }
 
 #[test]
-fn all_that_is_broken_is_told_in_order() {
+fn violations_are_listed_in_rule_order() {
     let fetched = ResponseView { content_type: Some("text/plain"), ..served(b"{}") };
     let rules: Vec<u8> = check("http://x/y", &fetched).iter().map(RuleViolation::rule).collect();
     assert_eq!(rules, [1, 2, 3, 4]);

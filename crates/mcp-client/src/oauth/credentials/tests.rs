@@ -8,7 +8,7 @@ use super::*;
 use crate::config::Endpoint;
 
 #[tokio::test(start_paused = true)]
-async fn a_sign_in_just_before_the_wait_for_one_ends_it_too() {
+async fn a_sign_in_just_before_the_wait_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let mut endpoint = HttpEndpoint::new("http://127.0.0.1:9/mcp");
     endpoint.auth = Auth::OAuth(Box::default());

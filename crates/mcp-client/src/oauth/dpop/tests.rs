@@ -9,7 +9,7 @@ fn part(proof: &str, index: usize) -> Value {
 }
 
 #[test]
-fn a_proof_names_the_request_and_verifies_with_the_key_it_carries() {
+fn a_dpop_proof_names_the_request_and_verifies() {
     let key = DpopKey::generate().unwrap();
     let address: Uri = "https://A.example:443/token?x=1".parse().unwrap();
     let proof = key.proof(ProofAudience::TokenEndpoint, "POST", &address, Some("secret")).unwrap();
@@ -28,7 +28,7 @@ fn a_proof_names_the_request_and_verifies_with_the_key_it_carries() {
 }
 
 #[test]
-fn a_kept_key_is_the_same_and_each_side_has_its_own_nonce() {
+fn a_stored_key_round_trips_and_nonces_are_per_audience() {
     let key = DpopKey::generate().unwrap();
     let again = DpopKey::from_text(&key.to_text()).unwrap();
     assert_eq!(again.public(), key.public());

@@ -14,7 +14,7 @@ fn server(supports_client_documents: bool) -> ServerMetadata {
 }
 
 #[test]
-fn a_server_never_reached_before_is_pinned_because_nobody_knows_what_it_can() {
+fn an_unknown_server_gets_a_pinned_port() {
     let options = OauthOptions::default();
     assert_eq!(facts(&options).check_document(), Ok(()));
     assert_eq!(facts(&options).document(&server(true)), Some(DOCUMENT));
@@ -22,7 +22,7 @@ fn a_server_never_reached_before_is_pinned_because_nobody_knows_what_it_can() {
 }
 
 #[test]
-fn a_server_known_to_take_documents_is_pinned_and_one_known_not_to_is_not() {
+fn only_servers_with_document_support_are_pinned() {
     let options = OauthOptions::default();
     let known = |takes| LoginFacts { supports_client_documents: Some(takes), ..facts(&options) };
     assert_eq!(known(true).check_document(), Ok(()));
@@ -32,7 +32,7 @@ fn a_server_known_to_take_documents_is_pinned_and_one_known_not_to_is_not() {
 }
 
 #[test]
-fn each_option_that_makes_us_another_client_unpins() {
+fn options_that_change_the_client_disable_pinning() {
     let text = || Some(Text::literal("x"));
     let with = |change: fn(&mut OauthOptions, Option<Text>)| {
         let mut options = OauthOptions::default();
@@ -80,7 +80,7 @@ fn each_option_that_makes_us_another_client_unpins() {
 }
 
 #[test]
-fn a_dashboard_a_registration_and_a_refusal_unpin() {
+fn dashboards_registrations_and_rejections_disable_pinning() {
     let options = OauthOptions::default();
     let base = facts(&options);
     assert_eq!(
@@ -98,7 +98,7 @@ fn a_dashboard_a_registration_and_a_refusal_unpin() {
 }
 
 #[test]
-fn a_servers_own_document_goes_before_that_of_the_program() {
+fn the_document_of_an_entry_precedes_the_default() {
     let own = "https://other.example/me.json";
     let client_metadata_url = Some(Text::literal(own));
     let options = OauthOptions { client_metadata_url, ..OauthOptions::default() };

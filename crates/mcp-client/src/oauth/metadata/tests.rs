@@ -7,7 +7,7 @@ fn uri(text: &str) -> Uri {
 }
 
 #[test]
-fn a_server_with_a_path_is_looked_up_below_it_and_then_at_the_root() {
+fn resource_metadata_is_looked_up_by_path_then_root() {
     assert_eq!(
         resource_addresses(&uri("https://Example.com:443/public/mcp?key=1")),
         [
@@ -22,7 +22,7 @@ fn a_server_with_a_path_is_looked_up_below_it_and_then_at_the_root() {
 }
 
 #[test]
-fn an_issuer_with_a_path_has_three_places_and_one_without_two() {
+fn issuers_have_three_metadata_urls_with_a_path_else_two() {
     assert_eq!(
         server_addresses(&uri("https://auth.example.com/tenant1")),
         [
@@ -41,7 +41,7 @@ fn an_issuer_with_a_path_has_three_places_and_one_without_two() {
 }
 
 #[test]
-fn a_resource_covers_itself_and_what_lies_below_it() {
+fn a_resource_covers_its_own_and_deeper_paths() {
     let server = uri("https://mcp.example.com/a/mcp");
     for resource in [
         "https://mcp.example.com/a/mcp",
@@ -64,7 +64,7 @@ fn a_resource_covers_itself_and_what_lies_below_it() {
 }
 
 #[test]
-fn a_server_is_named_without_query_and_last_slash() {
+fn canonical_server_urls_have_no_query_or_trailing_slash() {
     assert_eq!(
         canonical(&uri("HTTPS://Mcp.Example.com/mcp/?token=x")),
         "https://mcp.example.com/mcp"
@@ -74,7 +74,7 @@ fn a_server_is_named_without_query_and_last_slash() {
 }
 
 #[test]
-fn what_is_read_can_be_kept_and_read_again() {
+fn metadata_round_trips_through_storage() {
     let document = json!({
         "issuer": "https://a.example",
         "authorization_endpoint": "https://a.example/authorize",
@@ -94,7 +94,7 @@ fn what_is_read_can_be_kept_and_read_again() {
 }
 
 #[test]
-fn a_server_that_does_not_say_how_codes_are_bound_does_not_bind_them() {
+fn pkce_is_supported_only_if_announced() {
     let mut metadata = ServerMetadata::guess("https://a.example");
     metadata.guessed = false;
     assert!(!metadata.supports_pkce());

@@ -11,7 +11,7 @@ fn answered(status: u16, retry_after: Option<&str>) -> HttpReply {
 }
 
 #[test]
-fn a_server_may_ask_to_wait_but_not_for_ever() {
+fn retry_after_is_bounded() {
     let wait = |text: &str| match answered(429, Some(text)).unavailable() {
         Some(Error::Unavailable { retry_after, .. }) => retry_after,
         _ => None,
@@ -23,7 +23,7 @@ fn a_server_may_ask_to_wait_but_not_for_ever() {
 }
 
 #[test]
-fn an_address_must_be_safe() {
+fn endpoint_urls_must_be_secure() {
     assert!(secure_address("the token endpoint", "https://a.example/token").is_ok());
     let error = secure_address("the token endpoint", "http://a.example/token").unwrap_err();
     assert_eq!(

@@ -22,7 +22,7 @@ fn judged(issuer_required: bool, parameters: &[(&str, &str)]) -> Result<String, 
 }
 
 #[test]
-fn every_row_of_the_issuer_table_is_followed() {
+fn every_row_of_the_issuer_table_is_implemented() {
     let other = "https://login.example.org/tenant";
     for (required, issuer, outcome) in [
         (true, Some(ISSUER), Ok("c".to_owned())),
@@ -39,7 +39,7 @@ fn every_row_of_the_issuer_table_is_followed() {
 }
 
 #[test]
-fn an_issuer_is_compared_letter_by_letter() {
+fn issuers_are_compared_exactly() {
     for other in [
         "https://login.example.com/tenant/",
         "https://login.example.com:443/tenant",
@@ -66,7 +66,7 @@ fn an_issuer_is_compared_letter_by_letter() {
 }
 
 #[test]
-fn the_words_of_another_issuer_are_not_kept() {
+fn error_text_of_another_issuer_is_discarded() {
     let words = [("error", "access_denied"), ("error_description", "call 555-0100")];
     for (issuer, fault) in [
         (Some("https://evil.test"), RedirectError::WrongIssuer),
@@ -81,7 +81,7 @@ fn the_words_of_another_issuer_are_not_kept() {
 }
 
 #[test]
-fn another_state_is_not_ours_whatever_else_it_says() {
+fn a_redirect_with_another_state_is_rejected() {
     for state in ["", "right-stat", "right-state ", "Right-state", "right-statf", "right-state2"] {
         for more in ["code=c", "error=access_denied", "iss=x", "", "code=c&code=d"] {
             let query = format!("{}&{more}", query(&[("state", state)]));
@@ -113,7 +113,7 @@ fn another_state_is_not_ours_whatever_else_it_says() {
 }
 
 #[test]
-fn only_another_state_lets_the_login_go_on() {
+fn only_a_wrong_state_does_not_end_the_login() {
     assert!(!RedirectError::WrongState.ends_login());
     let refused = RedirectError::Refused { error: "x".to_owned(), description: None };
     let repeated = RedirectError::Repeated { name: "code" };
@@ -129,7 +129,7 @@ fn only_another_state_lets_the_login_go_on() {
 }
 
 #[test]
-fn what_stands_twice_is_a_fault_and_what_is_empty_is_not_there() {
+fn repeated_parameters_are_errors_and_empty_ones_missing() {
     let twice = |name| Err(RedirectError::Repeated { name });
     assert_eq!(judged(false, &[("code", "c"), ("code", "c")]), twice("code"));
     assert_eq!(judged(false, &[("iss", ISSUER), ("iss", ISSUER), ("code", "c")]), twice("iss"));
@@ -146,7 +146,7 @@ fn what_stands_twice_is_a_fault_and_what_is_empty_is_not_there() {
 }
 
 #[test]
-fn a_query_at_the_limit_is_read_and_a_longer_one_is_not_ours() {
+fn redirect_query_length_limit_is_exact() {
     let start = "state=right-state&code=";
     let longest = format!("{start}{}", "x".repeat(MAX_QUERY_BYTES - start.len()));
     assert!(check_redirect(&longest, &expected(false)).is_ok());
@@ -155,7 +155,7 @@ fn a_query_at_the_limit_is_read_and_a_longer_one_is_not_ours() {
 }
 
 #[test]
-fn the_words_of_a_refusal_are_bounded_and_stay_text() {
+fn error_descriptions_are_bounded_plain_text() {
     let markup = "<script>alert(1)</script> & \"more\"";
     let found = judged(false, &[("error", "access_denied"), ("error_description", markup)]);
     let refused = RedirectError::Refused {
@@ -181,14 +181,14 @@ fn the_words_of_a_refusal_are_bounded_and_stay_text() {
 }
 
 #[test]
-fn a_code_is_never_shown() {
+fn authorization_codes_are_never_shown() {
     let code = check_redirect("state=right-state&code=very-secret", &expected(false)).unwrap();
     assert_eq!(code.value(), "very-secret");
     assert!(!format!("{code:?}").contains("secret"));
 }
 
 #[test]
-fn what_a_person_pastes_is_understood() {
+fn pasted_redirects_are_parsed() {
     let query = "code=a%2Bb&state=s&iss=https%3A%2F%2Fx";
     for pasted in [
         query.to_owned(),
@@ -211,7 +211,7 @@ fn what_a_person_pastes_is_understood() {
 }
 
 #[test]
-fn what_holds_no_answer_is_not_taken() {
+fn pasted_text_without_a_response_is_rejected() {
     for pasted in [
         "",
         "   ",
@@ -228,13 +228,13 @@ fn what_holds_no_answer_is_not_taken() {
 
 proptest! {
     #[test]
-    fn nothing_without_the_right_state_ends_a_login(query in ".{0,200}") {
+    fn no_redirect_without_the_right_state_ends_a_login(query in ".{0,200}") {
         prop_assume!(!query.contains("right-state") && !query.contains('%'));
         prop_assert_eq!(check_redirect(&query, &expected(false)).unwrap_err(), RedirectError::WrongState);
     }
 
     #[test]
-    fn any_code_comes_through_a_redirect_and_a_paste(code in "[^\\s].{0,80}", state in "[!-~]{1,40}") {
+    fn any_code_survives_a_redirect_and_a_paste(code in "[^\\s].{0,80}", state in "[!-~]{1,40}") {
         let query = query(&[("code", &code), ("state", &state)]);
         let expected = ExpectedRedirect { state, ..expected(false) };
         let judged = check_redirect(&query, &expected).unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_public_client_is_asked_for_unless_the_server_insists_on_a_secret() {
+fn a_public_client_is_registered_unless_a_secret_is_required() {
     let mut server = ServerMetadata::guess("https://a.example");
     let method = |server: &mut ServerMetadata, methods: &[&str]| {
         server.auth_methods = Some(methods.iter().map(|&method| method.to_owned()).collect());
@@ -19,7 +19,7 @@ fn a_public_client_is_asked_for_unless_the_server_insists_on_a_secret() {
 }
 
 #[test]
-fn a_secret_ends_when_its_server_said_so() {
+fn client_secrets_expire_as_announced() {
     let mut registration = Registration {
         client_id: "a".to_owned(),
         client_secret: Some("hidden".to_owned()),

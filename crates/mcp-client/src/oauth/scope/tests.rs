@@ -20,7 +20,7 @@ fn choose(
 }
 
 #[test]
-fn the_challenge_goes_before_what_is_published_and_nothing_before_a_guess() {
+fn challenge_scopes_precede_published_ones() {
     let published: Offer<'_> = (Some(&["read", "write"]), false);
     assert_eq!(choose(None, "Bearer scope=\"a b\"", None, published).as_deref(), Some("a b"));
     assert_eq!(choose(None, "Bearer", None, published).as_deref(), Some("read write"));
@@ -32,7 +32,7 @@ fn the_challenge_goes_before_what_is_published_and_nothing_before_a_guess() {
 }
 
 #[test]
-fn a_longer_login_is_asked_for_only_where_it_is_offered_and_the_person_did_not_choose() {
+fn offline_access_is_requested_only_if_offered() {
     let offered: Offer<'_> = (Some(&["read"]), true);
     assert_eq!(choose(None, "", None, offered).as_deref(), Some("read offline_access"));
     assert_eq!(choose(Some("read"), "", None, offered).as_deref(), Some("read"));
@@ -40,7 +40,7 @@ fn a_longer_login_is_asked_for_only_where_it_is_offered_and_the_person_did_not_c
 }
 
 #[test]
-fn a_step_up_keeps_what_there_was() {
+fn a_step_up_keeps_the_granted_scopes() {
     let published: Offer<'_> = (Some(&["profile"]), false);
     let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
     assert!(is_insufficient(&parse(challenge)));

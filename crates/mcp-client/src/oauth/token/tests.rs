@@ -10,7 +10,7 @@ fn answer(status: u16, body: &Value) -> HttpReply {
 }
 
 #[test]
-fn the_life_of_a_token_is_read_from_whatever_form_it_has() {
+fn token_lifetimes_are_parsed_in_every_format() {
     let life = |value: Value| lifetime_seconds(json!({ "expires_in": value }).as_object().unwrap());
     assert_eq!(life(json!(3600)), Some(3600));
     assert_eq!(life(json!("3600")), Some(3600));
@@ -31,7 +31,7 @@ fn the_life_of_a_token_is_read_from_whatever_form_it_has() {
 }
 
 #[test]
-fn a_token_of_an_unknown_kind_is_not_taken() {
+fn unknown_token_types_are_rejected() {
     let body = json!({ "access_token": "t", "token_type": "mac" });
     let error = parse_token_response(&answer(200, &body)).unwrap_err();
     assert!(error.to_string().contains("token type `mac`"), "{error}");
@@ -44,7 +44,7 @@ fn a_token_of_an_unknown_kind_is_not_taken() {
 }
 
 #[test]
-fn a_refusal_is_believed_only_with_its_status_and_its_exact_word() {
+fn oauth_errors_need_their_status_and_exact_code() {
     let refused = |status, code: &str| {
         parse_token_response(&answer(status, &json!({ "error": code })))
             .unwrap_err()
@@ -59,14 +59,14 @@ fn a_refusal_is_believed_only_with_its_status_and_its_exact_word() {
 }
 
 #[test]
-fn both_parts_of_a_login_are_encoded() {
+fn both_parts_of_basic_credentials_are_encoded() {
     let header = basic_header("a:b", "p%+ ä").unwrap();
     let login = header.to_str().unwrap().strip_prefix("Basic ").unwrap();
     assert_eq!(STANDARD.decode(login).unwrap(), b"a%3Ab:p%25%2B%20%C3%A4");
 }
 
 #[test]
-fn a_page_and_a_token_that_no_header_can_hold_are_malformed() {
+fn html_and_invalid_token_characters_are_malformed() {
     let mut page = answer(200, &json!(null));
     page.body = Bytes::from_static(b"<html>");
     assert!(matches!(parse_token_response(&page), Err(Error::Malformed { .. })));

@@ -30,7 +30,7 @@ fn store() -> (tempfile::TempDir, TokenStore) {
 }
 
 #[test]
-fn tokens_are_kept_under_the_servers_name_and_only_their_owner_can_read_them() {
+fn tokens_are_stored_per_server_and_private() {
     let (home, store) = store();
     assert_eq!(store.tokens(), Ok(None));
     store.save_tokens(&tokens()).unwrap();
@@ -50,13 +50,13 @@ fn tokens_are_kept_under_the_servers_name_and_only_their_owner_can_read_them() {
 }
 
 #[test]
-fn nothing_that_shows_tokens_shows_secrets() {
+fn debug_output_of_tokens_is_redacted() {
     let shown = format!("{:?}", tokens());
     assert!(!shown.contains("secret"), "{shown}");
 }
 
 #[test]
-fn a_damaged_file_says_which_without_its_contents_and_is_kept_aside() {
+fn damaged_token_files_are_named_and_set_aside() {
     let (_home, store) = store();
     store.save_tokens(&tokens()).unwrap();
     let whole = std::fs::read(store.tokens_path()).unwrap();
@@ -83,7 +83,7 @@ fn a_damaged_file_says_which_without_its_contents_and_is_kept_aside() {
 }
 
 #[test]
-fn a_file_of_the_first_shape_is_read() {
+fn token_files_of_the_first_format_are_readable() {
     let (_home, store) = store();
     store.forget().unwrap();
     store.save_tokens(&tokens()).unwrap();
@@ -94,7 +94,7 @@ fn a_file_of_the_first_shape_is_read() {
 }
 
 #[test]
-fn two_servers_never_share_a_file() {
+fn server_names_map_to_distinct_files() {
     let names = [
         "docs",
         "docs.client",
@@ -141,7 +141,7 @@ fn two_servers_never_share_a_file() {
 }
 
 #[test]
-fn a_refused_document_is_remembered_until_it_is_forgiven() {
+fn a_rejected_document_is_recorded_until_cleared() {
     let (home, store) = store();
     assert!(!store.has_refused_document());
     store.mark_document_refused().unwrap();
@@ -153,7 +153,7 @@ fn a_refused_document_is_remembered_until_it_is_forgiven() {
 }
 
 #[test]
-fn registrations_are_kept_by_issuer_and_bounded() {
+fn registrations_are_stored_per_issuer_and_limited() {
     let (_home, store) = store();
     let registration = |id: usize| Registration {
         client_id: format!("client {id}"),
@@ -178,7 +178,7 @@ fn registrations_are_kept_by_issuer_and_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_right_to_renew_is_waited_for_and_then_given_up() {
+async fn the_renewal_lock_times_out() {
     let (_home, store) = store();
     let held = store.lock().await.unwrap();
     assert!(matches!(store.lock().await, Err(Error::Busy { .. })));
@@ -187,7 +187,7 @@ async fn the_right_to_renew_is_waited_for_and_then_given_up() {
 }
 
 #[test]
-fn room_that_was_made_and_not_used_leaves_nothing_behind() {
+fn an_unused_reservation_leaves_no_file() {
     let (_home, store) = store();
     store.save_tokens(&tokens()).unwrap();
     drop(store.reserve_tokens().unwrap());
@@ -202,7 +202,7 @@ fn room_that_was_made_and_not_used_leaves_nothing_behind() {
 }
 
 #[test]
-fn tokens_give_way_to_those_of_another_login_and_to_later_ones() {
+fn tokens_are_replaced_by_newer_ones_and_other_logins() {
     let first = tokens();
     let renewed = StoredTokens { access_token: "b".to_owned(), renewals: 1, ..tokens() };
     assert!(renewed.replace(&first) && !first.replace(&renewed) && !first.replace(&first));

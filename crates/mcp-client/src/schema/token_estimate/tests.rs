@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 
 #[test]
-fn the_length_is_that_of_compact_json() {
+fn estimated_length_matches_compact_json() {
     for value in [
         json!({}),
         json!([]),
@@ -15,7 +15,7 @@ fn the_length_is_that_of_compact_json() {
 }
 
 #[test]
-fn four_bytes_are_a_token_and_each_tool_has_a_price_of_its_own() {
+fn four_bytes_are_a_token_plus_a_constant_per_tool() {
     assert_eq!(estimate_tokens("", "", &json!({})), 13);
     assert_eq!(estimate_tokens("abcd", "efgh", &json!({})), 15);
     assert_eq!(estimate_tokens("abcd", "efghi", &json!({})), 15);

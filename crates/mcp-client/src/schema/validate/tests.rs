@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn the_first_violation_is_told_with_its_place() {
+fn the_first_violation_is_reported_with_its_path() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -41,7 +41,7 @@ fn the_first_violation_is_told_with_its_place() {
 }
 
 #[test]
-fn schemas_combine() {
+fn combined_schemas_are_validated() {
     let schema = json!({
         "oneOf": [{"type": "string"}, {"const": 1}],
         "not": {"const": "no"},
@@ -57,7 +57,7 @@ fn schemas_combine() {
 }
 
 #[test]
-fn hostile_schemas_end() {
+fn validation_of_hostile_schemas_terminates() {
     let value = json!({"a": {"a": {"a": 1}}});
     for schema in [
         json!({"$ref": "#"}),

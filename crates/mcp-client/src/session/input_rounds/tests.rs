@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_what_cannot_ask_for_input_is_plainly_complete() {
+fn only_results_without_input_requests_are_plainly_complete() {
     for (answer, expected) in [
         (r#"{"content":[]}"#, true),
         (r#"{"resultType":"complete","content":[]}"#, true),

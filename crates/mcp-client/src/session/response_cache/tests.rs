@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_kept_as_long_as_the_server_said_and_no_longer() {
+async fn responses_are_cached_for_the_announced_time() {
     let cache = ResponseCache::default();
     let answer = RawJson::from_value(&json!({ "ttlMs": 1500.0, "tools": [] }));
     cache.keep("a".to_owned(), &answer, cache.generation());

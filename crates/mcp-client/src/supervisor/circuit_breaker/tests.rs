@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn three_failures_open_it_and_one_probe_closes_it() {
+async fn three_failures_open_the_breaker_and_a_probe_closes_it() {
     let breaker = CircuitBreaker::default();
     for _ in 0..MAX_FAILURES {
         assert_eq!(breaker.check(), Ok(()));

@@ -20,7 +20,7 @@ fn values_are_encoded_as_the_specification_shows() {
 }
 
 #[test]
-fn annotations_are_found_along_properties_only() {
+fn header_annotations_are_found_only_under_properties() {
     let schema = json!({"type": "object", "properties": {
         "region": {"type": "string", "x-mcp-header": "Region"},
         "x-mcp-header": {"type": "string"},
@@ -41,7 +41,7 @@ fn annotations_are_found_along_properties_only() {
 }
 
 #[test]
-fn each_misuse_is_refused_with_its_reason() {
+fn invalid_header_annotations_are_rejected_with_the_reason() {
     let on = |property: Value| json!({"properties": {"a": property}});
     for (schema, reason) in [
         (on(json!({"type": "string", "x-mcp-header": ""})), "empty"),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn prompts_live_beside_broken_ones() {
+fn invalid_prompts_do_not_affect_valid_ones() {
     let page = prompts_page(
         r#"{"prompts":[{"name":"a","arguments":[{"name":"x","required":true},{"required":true},7]},
                 {"title":"nameless"},"text",{"name":"b","description":null}],"nextCursor":"n"}"#,
@@ -19,7 +19,7 @@ fn prompts_live_beside_broken_ones() {
 }
 
 #[test]
-fn resources_and_templates_are_named_by_their_address_if_need_be() {
+fn unnamed_resources_and_templates_use_their_uri() {
     let page = resources_page(
         r#"{"resources":[{"uri":"file:///a","size":3,"mimeType":"text/plain"},{"name":"lost"}]}"#,
     )

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn errors_name_what_came() {
+fn errors_name_the_received_type() {
     for (result, expected) in [
         ("[]", "the result must be an object, found a list"),
         ("\"x\"", "the result must be an object, found a string"),
@@ -21,14 +21,14 @@ fn errors_name_what_came() {
 }
 
 #[test]
-fn a_list_over_the_limit_is_cut_and_counted() {
+fn list_items_beyond_the_limit_are_dropped_and_counted() {
     let text = format!("[{}1]", "0,".repeat(MAX_LIST_ITEMS + 4));
     let items = parse_list(&text).unwrap().unwrap();
     assert_eq!((items.items.len(), items.left_out), (MAX_LIST_ITEMS, 5));
 }
 
 #[test]
-fn lone_surrogates_are_replaced_and_pairs_are_kept() {
+fn lone_surrogates_are_replaced_and_pairs_preserved() {
     for (text, expected) in [
         (r#""a\ud83d""#, "a\u{fffd}"),
         (r#""\ude00b""#, "\u{fffd}b"),

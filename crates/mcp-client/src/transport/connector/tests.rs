@@ -9,7 +9,7 @@ fn proxied(spared: &str, address: &str) -> bool {
 }
 
 #[test]
-fn hosts_are_spared_by_name_suffix_star_and_network() {
+fn no_proxy_matches_names_suffixes_stars_and_networks() {
     for (spared, address, through) in [
         ("", "http://mcp.test/", true),
         ("mcp.test", "http://mcp.test/", false),

@@ -10,7 +10,7 @@ fn ours() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn only_the_safe_list_and_the_entrys_own_variables_pass() {
+fn only_safe_and_configured_variables_are_inherited() {
     let mut endpoint = StdioEndpoint::new("sh");
     endpoint.env.push(("TOKEN".to_owned(), Text::resolved("${T}", "secret")));
     endpoint.env.push(("LC_TIME".to_owned(), Text::literal("de_DE")));
@@ -21,7 +21,7 @@ fn only_the_safe_list_and_the_entrys_own_variables_pass() {
 }
 
 #[test]
-fn a_command_is_found_in_the_childs_path_and_its_folder_joins_it() {
+fn commands_are_resolved_in_the_childs_path() {
     let folder = tempfile::tempdir().unwrap();
     let tool = folder.path().join("tool");
     std::fs::copy("/bin/true", &tool).unwrap();
@@ -40,7 +40,7 @@ fn a_command_is_found_in_the_childs_path_and_its_folder_joins_it() {
 }
 
 #[test]
-fn a_command_is_found_as_starting_it_would() {
+fn command_lookup_matches_the_actual_start() {
     let found = find_command(&StdioEndpoint::new("sh"), &ours(), None).unwrap();
     assert!(found.ends_with("sh") && found.is_file(), "{}", found.display());
     let mut elsewhere = StdioEndpoint::new("true");
@@ -50,7 +50,7 @@ fn a_command_is_found_as_starting_it_would() {
 }
 
 #[test]
-fn a_missing_command_names_where_it_was_looked_for() {
+fn a_missing_command_names_the_searched_path() {
     let mut child = child_environment(&ours(), &StdioEndpoint::new("x"));
     let error = resolve_command(&StdioEndpoint::new("no-such-tool"), &mut child, None).unwrap_err();
     assert_eq!(

@@ -25,7 +25,7 @@ fn event(kind: &str, data: &str) -> (String, String) {
 }
 
 #[test]
-fn fields_comments_and_line_ends_follow_the_standard() {
+fn events_are_parsed_according_to_the_standard() {
     assert_eq!(
         events("\u{FEFF}: hello\nevent: a\ndata: 1\ndata:2\r\n\rdata\n\ndata: x"),
         [event("a", "1\n2"), event("", "")]
@@ -36,7 +36,7 @@ fn fields_comments_and_line_ends_follow_the_standard() {
 }
 
 #[test]
-fn resuming_needs_the_last_id_and_the_wait() {
+fn last_event_id_and_retry_are_stored() {
     let text = b"id: 7\nretry: 250\ndata: a\n\nid: 8\ndata: cut off";
     assert_eq!(decode(&[text]), (vec![event("", "a")], Some("7".to_owned()), Some(250)));
     assert_eq!(decode(&[b"id: 7\n\nid\n\n"]).1.as_deref(), Some(""));
@@ -44,7 +44,7 @@ fn resuming_needs_the_last_id_and_the_wait() {
 }
 
 #[test]
-fn an_event_over_the_limit_is_refused_however_it_comes() {
+fn oversized_events_are_rejected_with_any_chunking() {
     for text in [format!("data: {}", "x".repeat(200)), "data: xxxxxxxxxx\n".repeat(20)] {
         let mut stream = EventStream::with_limit(100);
         let mut refused = false;
@@ -58,7 +58,7 @@ fn an_event_over_the_limit_is_refused_however_it_comes() {
 
 proptest! {
     #[test]
-    fn chunking_changes_nothing(
+    fn any_chunking_gives_the_same_events(
         pieces in prop::collection::vec(
             prop::sample::select(vec![
                 "data: a", "data:é", "data", "event: x", "id: 1", "id:", ": c", "retry: 9",

@@ -20,12 +20,12 @@ fn whole(text: &str) -> Line {
 }
 
 #[test]
-fn lines_end_with_either_line_end_or_with_the_stream() {
+fn lines_end_at_either_line_ending_or_end_of_stream() {
     assert_eq!(cut(&[b"a\r\nb\n\nc"], 100), [whole("a"), whole("b"), whole(""), whole("c")]);
 }
 
 #[test]
-fn an_overlong_line_is_dropped_and_names_what_it_answers() {
+fn an_oversized_line_is_dropped_with_its_request_id() {
     let long = format!("{{\"id\":3,\"result\":\"{}\"}}\nnext\n", "x".repeat(5000));
     let late = format!("{{\"result\":\"{}\",\"id\":4}}\nnext\n", "x".repeat(5000));
     for (text, id) in [(long, 3), (late, 4)] {
@@ -36,7 +36,7 @@ fn an_overlong_line_is_dropped_and_names_what_it_answers() {
 
 proptest! {
     #[test]
-    fn chunking_changes_nothing(
+    fn any_chunking_gives_the_same_lines(
         text in "[a-c\r\n]{0,200}",
         sizes in prop::collection::vec(1_usize..20, 1..50),
     ) {

@@ -50,7 +50,7 @@ fn keep(browser: &Browser, name: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_browser_shows_the_pages_in_light_and_dark_wide_and_narrow() {
+async fn pages_are_readable_in_light_and_dark_and_narrow_windows() {
     let mut grounds = Vec::new();
     for (scheme, width, height) in [
         (ColorScheme::Light, 1000, 640),
@@ -85,7 +85,7 @@ async fn a_browser_shows_the_pages_in_light_and_dark_wide_and_narrow() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn markup_in_the_words_of_a_refusal_is_only_text() {
+async fn markup_in_error_text_is_escaped() {
     let browser = block_in_place(|| Browser::start(800, 600, ColorScheme::Light));
     show(&browser, failed()).await;
     block_in_place(|| {

@@ -15,7 +15,7 @@ use super::{PATIENCE, Person, Place, entry};
 use crate::support::{call, names};
 
 #[tokio::test]
-async fn a_person_signs_in_with_a_browser_and_the_tools_are_there() {
+async fn a_browser_sign_in_makes_the_tools_available() {
     let server = Oidc::start(&OidcOptions::default());
     let place = Place::new();
     let person = Arc::new(Person::who(|page| sign_in_with_browser(&page.address, "ann")));
@@ -45,7 +45,7 @@ async fn a_person_signs_in_with_a_browser_and_the_tools_are_there() {
 }
 
 #[tokio::test]
-async fn whoever_refuses_is_not_signed_in_and_reads_so() {
+async fn a_refused_consent_is_shown_and_stores_no_token() {
     let server = Oidc::start(&OidcOptions::default());
     let place = Place::new();
     let person = Person::who(|page| {
@@ -69,7 +69,7 @@ async fn whoever_refuses_is_not_signed_in_and_reads_so() {
 }
 
 #[tokio::test]
-async fn markup_in_the_words_of_a_server_stays_words_in_the_browser() {
+async fn markup_in_server_text_is_escaped_in_the_browser() {
     let words = "<img src=x onerror=\"document.title='taken'\"><h1>pay here</h1>";
     let redirect = RedirectChange::error("access_denied", words);
     let server = FaultyAuthServer::start(Script { redirect, ..Script::default() }).unwrap();

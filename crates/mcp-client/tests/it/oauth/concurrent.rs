@@ -17,7 +17,7 @@ use super::{PATIENCE, Person, Place, entry};
 use crate::support::call;
 
 #[tokio::test]
-async fn the_five_ports_are_taken_in_turn_until_none_is_left() {
+async fn the_five_pinned_ports_are_used_in_order() {
     let mut held = Vec::new();
     for port in PINNED_PORTS {
         let listener = bind_pinned().await.unwrap();
@@ -33,12 +33,12 @@ async fn the_five_ports_are_taken_in_turn_until_none_is_left() {
 }
 
 #[tokio::test]
-async fn five_logins_at_once_get_the_five_ports_and_the_sixth_a_random_one() {
+async fn a_sixth_concurrent_login_gets_a_random_port() {
     let server = FaultyAuthServer::start(Script::default()).unwrap();
     let place = Place::new();
     let mut waiting = Vec::new();
     for number in 0..6 {
-        let person = Arc::new(Person::who_leaves());
+        let person = Arc::new(Person::leaving());
         let account = place.account(&entry(&format!("server-{number}"), &server.mcp_url()));
         let visitor = Arc::clone(&person);
         let login =
@@ -74,7 +74,7 @@ async fn five_logins_at_once_get_the_five_ports_and_the_sixth_a_random_one() {
 }
 
 #[tokio::test]
-async fn two_logins_of_one_server_at_once_end_in_one_visit() {
+async fn concurrent_logins_of_one_server_open_one_page() {
     let server = FaultyAuthServer::start(Script::default()).unwrap();
     let seen = server.clone();
     let person = Person::who(move |page| {
@@ -92,9 +92,9 @@ async fn two_logins_of_one_server_at_once_end_in_one_visit() {
 }
 
 #[tokio::test]
-async fn a_login_that_is_given_up_leaves_its_port_to_others() {
+async fn a_cancelled_login_frees_its_port() {
     let server = FaultyAuthServer::start(Script::default()).unwrap();
-    let (place, person) = (Place::new(), Person::who_cancels());
+    let (place, person) = (Place::new(), Person::cancelling());
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
     assert_eq!(error.to_string(), "the sign-in was cancelled");
     let port = person.visit().port;
@@ -103,18 +103,18 @@ async fn a_login_that_is_given_up_leaves_its_port_to_others() {
 }
 
 #[tokio::test]
-async fn of_two_programs_that_sign_in_at_once_the_last_leaves_what_belongs_together() {
+async fn concurrent_logins_of_two_programs_store_a_consistent_state() {
     let server = FaultyAuthServer::start(Script::default()).unwrap();
     let secrets = json!({ "token_endpoint_auth_methods_supported": ["client_secret_basic"] });
     server.change(|script| script.server_metadata = Endpoint::saying(secrets));
     let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
-    let slow = Arc::new(Person::who_leaves());
+    let slow = Arc::new(Person::leaving());
     let (account, person) = (place.account(&entry), Arc::clone(&slow));
     let login = tokio::spawn(async move { account.login(&*person, LoginOptions::default()).await });
     let waiting = Arc::clone(&slow);
     spawn_blocking(move || eventually("it waits", || !waiting.visits().is_empty())).await.unwrap();
     // Another program registers as another client, and is done first.
-    place.login(&entry, &Person::who_visits()).await.unwrap();
+    place.login(&entry, &Person::signing_in()).await.unwrap();
     let page = slow.visit().address;
     spawn_blocking(move || visit(&page)).await.unwrap();
     login.await.unwrap().unwrap();

@@ -46,7 +46,7 @@ impl DeviceCodeDisplay for Display {
 
 async fn login(place: &Place, entry: &ServerEntry, display: &Display) -> Result<(), ClientError> {
     let options = LoginOptions { device: Some(display), ..LoginOptions::default() };
-    place.account(entry).login(&Person::who_cancels(), options).await
+    place.account(entry).login(&Person::cancelling(), options).await
 }
 
 async fn failed_login(place: &Place, entry: &ServerEntry, display: &Display) -> Error {
@@ -79,7 +79,7 @@ fn keys(kept: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_code_confirmed_at_a_real_server_signs_in_like_a_browser() {
+async fn device_login_works_with_a_real_server() {
     let server = oidc(|_| {});
     let (place, entry) = (Place::new(), entry("oidc", server.mcp_url()));
     let display = Display::to_somebody_who(visit);
@@ -100,20 +100,20 @@ async fn a_code_confirmed_at_a_real_server_signs_in_like_a_browser() {
     assert!(said.text.contains("hello"), "{said:?}");
     client.close().await;
     let other = Place::new();
-    other.login(&entry, &Person::who_visits()).await.unwrap();
+    other.login(&entry, &Person::signing_in()).await.unwrap();
     let (by_code, by_browser) = (place.kept("oidc.json"), other.kept("oidc.json"));
     assert_eq!(keys(&by_code.unwrap()), keys(&by_browser.unwrap()));
 
     // A browser needs a registration with a redirect, and a later code another one.
-    place.login(&entry, &Person::who_visits()).await.unwrap();
+    place.login(&entry, &Person::signing_in()).await.unwrap();
     login(&place, &entry, &Display::to_somebody_who(visit)).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_person_who_refuses_the_code_ends_the_login_and_keeps_the_old_one() {
+async fn a_refused_device_code_keeps_the_old_tokens() {
     let server = oidc(|_| {});
     let (place, entry) = (Place::new(), entry("oidc", server.mcp_url()));
-    place.login(&entry, &Person::who_visits()).await.unwrap();
+    place.login(&entry, &Person::signing_in()).await.unwrap();
     let before = place.kept("oidc.json");
     let error = failed_login(&place, &entry, &Display::to_somebody_who(visit_and_refuse)).await;
     assert!(matches!(&error, Error::Refused { code, .. } if code == "access_denied"), "{error}");
@@ -122,7 +122,7 @@ async fn a_person_who_refuses_the_code_ends_the_login_and_keeps_the_old_one() {
 }
 
 #[tokio::test]
-async fn a_document_that_lists_the_grant_identifies_us_and_another_one_is_left_for_browsers() {
+async fn a_document_needs_the_device_grant_to_identify_the_client() {
     let server = oidc(|options| options.client_documents = FeatureSupport::Yes);
     let body = |grants: Value| {
         let mut body = mcp_client::oauth::client_document::make("", "agent", None);
@@ -148,7 +148,7 @@ async fn a_document_that_lists_the_grant_identifies_us_and_another_one_is_left_f
 }
 
 #[tokio::test]
-async fn a_document_that_the_server_rejects_is_replaced_by_a_registration() {
+async fn a_rejected_document_is_replaced_by_a_registration() {
     let server = faulty(|script| {
         script.client_documents = true;
         script.device_authorization =
@@ -181,7 +181,7 @@ async fn a_configured_client_sends_its_id_and_its_secret() {
 }
 
 #[tokio::test]
-async fn polling_waits_for_the_interval_and_longer_after_slow_down_and_outages() {
+async fn polling_obeys_interval_slow_down_and_outages() {
     let server = faulty(|script| {
         script.token = Endpoint::failing_times(1, Fault::refuse(400, "slow_down"));
     });
@@ -199,7 +199,7 @@ async fn polling_waits_for_the_interval_and_longer_after_slow_down_and_outages()
 }
 
 #[tokio::test]
-async fn a_code_that_is_never_confirmed_ends_with_the_timeout_or_its_lifetime() {
+async fn an_unconfirmed_code_times_out_or_expires() {
     let server = faulty(|script| script.token = Endpoint::failing(pending()));
     let place = Place::new();
     let patient = entry_with("server", &server.mcp_url(), |options| {
@@ -226,7 +226,7 @@ async fn a_code_that_is_never_confirmed_ends_with_the_timeout_or_its_lifetime() 
 }
 
 #[tokio::test]
-async fn a_server_that_stays_unavailable_is_reported_as_such() {
+async fn a_permanently_unavailable_server_is_reported() {
     let server = faulty(|script| script.token = Endpoint::failing(Fault::status(503)));
     let entry = entry_with("server", &server.mcp_url(), |options| {
         options.timeout = Some(Duration::from_secs(2));
@@ -236,7 +236,7 @@ async fn a_server_that_stays_unavailable_is_reported_as_such() {
 }
 
 #[tokio::test]
-async fn nothing_hostile_is_shown() {
+async fn hostile_device_responses_are_rejected() {
     for patch in [
         json!({ "verification_uri": "javascript:alert(1)" }),
         json!({ "verification_uri": "http://198.51.100.7/device" }),

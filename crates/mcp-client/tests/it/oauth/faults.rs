@@ -29,7 +29,7 @@ fn mend(machine: &SignedIn<FaultyAuthServer>) {
 }
 
 #[tokio::test]
-async fn a_failure_that_renewed_nothing_costs_nothing() {
+async fn a_failed_renewal_keeps_the_tokens() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let refused = |status| Fault::refuse(status, "invalid_grant");
     for (fault, kind, said) in [
@@ -49,7 +49,7 @@ async fn a_failure_that_renewed_nothing_costs_nothing() {
         (Fault::refuse(400, "invalid_grants"), ErrorKind::Transient, "`invalid_grants`"),
         (Fault::refuse(400, "invalid_scope"), ErrorKind::SignIn, "`invalid_scope`"),
     ] {
-        machine.make_old();
+        machine.expire_access_token();
         let (before, asked) = (machine.tokens(), machine.asked());
         fail(&machine, fault.clone());
         let error = machine.failed().await;
@@ -70,10 +70,10 @@ async fn a_failure_that_renewed_nothing_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_token_that_still_counts_is_used_while_the_authorization_server_fails() {
+async fn a_valid_token_is_used_while_renewal_fails() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     for fault in [Fault::status(503), Fault::Page(200), Fault::HangUp, Fault::Redirect(307)] {
-        machine.make_ageing();
+        machine.make_access_token_expire_soon();
         let asked = machine.asked();
         fail(&machine, fault.clone());
         machine
@@ -89,7 +89,7 @@ async fn a_token_that_still_counts_is_used_while_the_authorization_server_fails(
 /// The server has rotated and we do not know to what. The old pair stays, as a server that is kind
 /// takes it once more; one that is not refuses it, and that is definite.
 #[tokio::test]
-async fn an_answer_that_cannot_be_used_is_followed_by_one_definite_refusal() {
+async fn an_unusable_renewal_leads_to_one_definite_rejection() {
     let saying = Endpoint::saying;
     for (token, said) in [
         (Endpoint::failing(Fault::Lost), "cannot reach the authorization server"),
@@ -103,7 +103,7 @@ async fn an_answer_that_cannot_be_used_is_followed_by_one_definite_refusal() {
         (saying(json!({ "access_token": "x".repeat(200_000) })), "missing access token"),
     ] {
         let machine = SignedIn::to_faulty(|_| {}).await;
-        machine.make_old();
+        machine.expire_access_token();
         let (before, asked) = (machine.tokens(), machine.asked());
         machine.server.change(|script| script.token = token.clone());
         let error = machine.failed().await;
@@ -118,10 +118,10 @@ async fn an_answer_that_cannot_be_used_is_followed_by_one_definite_refusal() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_lost_is_asked_for_again_where_refresh_tokens_last() {
+async fn a_lost_renewal_is_retried_with_reusable_refresh_tokens() {
     let machine = SignedIn::to_faulty(|script| script.refresh = Refresh::Lasting).await;
     for fault in [Fault::Lost, Fault::CutOff, Fault::Truncated] {
-        machine.make_old();
+        machine.expire_access_token();
         let before = machine.tokens();
         machine.server.change(|script| script.token = Endpoint::failing_times(1, fault));
         machine.failed().await;
@@ -132,9 +132,9 @@ async fn an_answer_that_was_lost_is_asked_for_again_where_refresh_tokens_last() 
 }
 
 #[tokio::test]
-async fn an_authorization_server_that_is_down_costs_nothing() {
+async fn an_unreachable_authorization_server_keeps_the_tokens() {
     let machine = SignedIn::to_faulty(|_| {}).await;
-    machine.make_old();
+    machine.expire_access_token();
     let closed = port::free();
     let file = machine.folder.join("shared.meta.json");
     let known = std::fs::read_to_string(&file).unwrap();
@@ -149,9 +149,9 @@ async fn an_authorization_server_that_is_down_costs_nothing() {
 }
 
 #[tokio::test]
-async fn an_authorization_server_that_never_answers_is_not_waited_for_for_ever() {
+async fn a_silent_authorization_server_times_out() {
     let machine = SignedIn::to_faulty(|_| {}).await;
-    machine.make_old();
+    machine.expire_access_token();
     let before = machine.tokens();
     fail(&machine, Fault::Silent);
     tokio::time::pause();
@@ -163,7 +163,7 @@ async fn an_authorization_server_that_never_answers_is_not_waited_for_for_ever()
 }
 
 #[tokio::test]
-async fn whoever_asks_to_be_left_alone_is_left_alone() {
+async fn client_honors_retry_after() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let client = machine.client().await;
     fail(&machine, Fault::Status { status: 429, retry_after: Some(3600) });
@@ -180,7 +180,7 @@ async fn whoever_asks_to_be_left_alone_is_left_alone() {
 }
 
 #[tokio::test]
-async fn the_time_that_was_asked_for_passes() {
+async fn renewal_is_retried_after_retry_after() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let client = machine.client().await;
     machine.at_rest(&client).await;
@@ -199,7 +199,7 @@ async fn the_time_that_was_asked_for_passes() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_is_definite_ends_the_sign_in_once() {
+async fn a_definite_rejection_deletes_the_tokens_once() {
     for status in [400, 401] {
         let machine = SignedIn::to_faulty(|_| {}).await;
         let client = machine.client().await;
@@ -222,7 +222,7 @@ async fn a_refusal_that_is_definite_ends_the_sign_in_once() {
 }
 
 #[tokio::test]
-async fn a_registration_that_is_forgotten_is_made_again_by_the_next_login() {
+async fn the_next_login_renews_a_forgotten_registration() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let first = machine.account().status().granted.unwrap().client_id;
     machine.server.expire_access_tokens();
@@ -232,12 +232,12 @@ async fn a_registration_that_is_forgotten_is_made_again_by_the_next_login() {
     machine.sign_in().await;
     let second = machine.account().status().granted.unwrap().client_id;
     assert_ne!(first, second);
-    machine.make_old();
+    machine.expire_access_token();
     machine.connect_unsupervised().await.unwrap().close().await;
 }
 
 #[tokio::test]
-async fn a_document_that_is_refused_at_renewing_is_recorded_and_given_another_chance() {
+async fn a_document_rejected_at_renewal_is_retried_by_login() {
     let script = agent_test_support::oauth::Script { client_documents: true, ..Default::default() };
     let mut machine = SignedIn::not_yet(FaultyAuthServer::start(script).unwrap());
     machine.document = Some(DOCUMENT.to_owned());
@@ -257,7 +257,7 @@ async fn a_document_that_is_refused_at_renewing_is_recorded_and_given_another_ch
 }
 
 #[tokio::test]
-async fn a_client_of_the_entry_that_is_refused_is_told_and_kept() {
+async fn a_rejected_configured_client_is_reported_and_kept() {
     let client = json!({ "client_id": "own", "client_secret": "s3cret-of-the-entry",
         "redirect_uris": ["http://127.0.0.1:39517/callback"] });
     let script = agent_test_support::oauth::Script { clients: vec![client], ..Default::default() };
@@ -268,7 +268,7 @@ async fn a_client_of_the_entry_that_is_refused_is_told_and_kept() {
         options.redirect_port = Some(39517);
     });
     machine.sign_in().await;
-    machine.make_old();
+    machine.expire_access_token();
     let before = machine.tokens();
     machine.server.forget_clients();
     let error = machine.failed().await;
@@ -278,7 +278,7 @@ async fn a_client_of_the_entry_that_is_refused_is_told_and_kept() {
 
 /// What a running program shows follows what its calls meet.
 #[tokio::test]
-async fn a_refusal_that_only_a_person_can_mend_is_a_need_to_sign_in() {
+async fn unrecoverable_rejections_require_a_sign_in() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let client = machine.client().await;
     fail(&machine, Fault::refuse(400, "unauthorized_client"));
@@ -291,7 +291,7 @@ async fn a_refusal_that_only_a_person_can_mend_is_a_need_to_sign_in() {
 }
 
 #[tokio::test]
-async fn the_life_of_a_token_is_read_in_every_form() {
+async fn token_lifetime_is_accepted_in_every_format() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     for (said, life) in [
         (json!(60), Some(60)),
@@ -307,7 +307,7 @@ async fn the_life_of_a_token_is_read_in_every_form() {
         (json!([60]), None),
         (json!(true), None),
     ] {
-        machine.make_old();
+        machine.expire_access_token();
         machine.server.change(|script| {
             script.token = Endpoint::saying(json!({ "expires_in": said }));
         });
@@ -326,7 +326,7 @@ async fn the_life_of_a_token_is_read_in_every_form() {
 }
 
 #[tokio::test]
-async fn what_an_answer_leaves_out_stays() {
+async fn fields_missing_in_a_renewal_are_kept() {
     let machine = SignedIn::to_faulty(|script| {
         script.challenge =
             agent_test_support::oauth::Challenge::Full { scope: Some("mcp:read".to_owned()) };
@@ -334,7 +334,7 @@ async fn what_an_answer_leaves_out_stays() {
     })
     .await;
     let before = machine.tokens();
-    machine.make_old();
+    machine.expire_access_token();
     machine.server.change(|script| script.token = Endpoint::saying(json!({ "scope": null })));
     machine.connect_unsupervised().await.unwrap().close().await;
     let after = machine.tokens();
@@ -346,12 +346,12 @@ async fn what_an_answer_leaves_out_stays() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_repeats_the_secret_does_not_get_it_shown() {
+async fn secrets_in_oauth_errors_are_redacted() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let token = machine.tokens()["refresh_token"].as_str().unwrap().to_owned();
     for error in ["invalid_grant", "invalid_scope"] {
         machine.sign_in().await;
-        machine.make_old();
+        machine.expire_access_token();
         let token = machine.tokens()["refresh_token"].as_str().unwrap().to_owned();
         let description = format!("the token {token} is not good");
         let error = error.to_owned();

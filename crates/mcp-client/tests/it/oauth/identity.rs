@@ -31,9 +31,9 @@ fn assert_never_sent(requests: &[RecordedRequest], words: &[String]) {
 }
 
 #[tokio::test]
-async fn a_server_that_moved_gets_a_new_registration_and_nothing_of_the_old() {
+async fn a_changed_issuer_gets_a_new_registration() {
     let server = FaultyAuthServer::start(Script::default()).unwrap();
-    let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
+    let (place, person) = (Place::new(), Arc::new(Person::signing_in()));
     let entry = entry("server", &server.mcp_url());
     place.login(&entry, &person).await.unwrap();
     let old = words(&place, "server.json");
@@ -59,11 +59,11 @@ async fn a_server_that_moved_gets_a_new_registration_and_nothing_of_the_old() {
 }
 
 #[tokio::test]
-async fn a_server_that_moved_waits_for_a_person_and_forgets_its_tokens() {
+async fn a_changed_issuer_deletes_tokens_and_requires_sign_in() {
     let server = FaultyAuthServer::start(Script::default()).unwrap();
     let place = Place::new();
     let entry = entry("server", &server.mcp_url());
-    place.login(&entry, &Person::who_visits()).await.unwrap();
+    place.login(&entry, &Person::signing_in()).await.unwrap();
     let old = words(&place, "server.json");
     server.change(|script| script.issuer = Issuer::Other);
     server.forget_requests();
@@ -79,10 +79,10 @@ async fn a_server_that_moved_waits_for_a_person_and_forgets_its_tokens() {
 }
 
 #[tokio::test]
-async fn a_real_server_that_moved_to_another_real_one_is_followed() {
+async fn a_changed_issuer_of_a_real_server_is_followed() {
     let (old_home, new_home) =
         (Oidc::start(&OidcOptions::default()), Oidc::start(&OidcOptions::default()));
-    let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
+    let (place, person) = (Place::new(), Arc::new(Person::signing_in()));
     let entry = entry("oidc", old_home.mcp_url());
     place.login(&entry, &person).await.unwrap();
     let old = words(&place, "oidc.json");
@@ -102,7 +102,7 @@ async fn a_real_server_that_moved_to_another_real_one_is_followed() {
 }
 
 #[tokio::test]
-async fn a_client_that_somebody_registered_does_not_move_along() {
+async fn a_configured_client_is_not_sent_to_another_issuer() {
     let port = port::free().port();
     let client = json!({
         "client_id": "known-client",
@@ -117,10 +117,10 @@ async fn a_client_that_somebody_registered_does_not_move_along() {
         options.redirect_port = Some(port);
     });
     let place = Place::new();
-    place.login(&entry, &Person::who_visits()).await.unwrap();
+    place.login(&entry, &Person::signing_in()).await.unwrap();
     server.change(|script| script.issuer = Issuer::Other);
     server.forget_requests();
-    let person = Person::who_visits();
+    let person = Person::signing_in();
     let error = place.failed_login(&entry, &person).await;
     let (from, to) = (server.issuer(), server.other_url());
     let moved =
@@ -138,13 +138,13 @@ async fn a_client_that_somebody_registered_does_not_move_along() {
 }
 
 #[tokio::test]
-async fn tokens_do_not_follow_an_entry_to_another_address() {
+async fn tokens_are_not_sent_to_a_changed_url() {
     let (first, second) = (
         FaultyAuthServer::start(Script::default()).unwrap(),
         FaultyAuthServer::start(Script::default()).unwrap(),
     );
     let place = Place::new();
-    place.login(&entry("server", &first.mcp_url()), &Person::who_visits()).await.unwrap();
+    place.login(&entry("server", &first.mcp_url()), &Person::signing_in()).await.unwrap();
     let old = words(&place, "server.json");
     first.forget_requests();
 
@@ -152,7 +152,7 @@ async fn tokens_do_not_follow_an_entry_to_another_address() {
     let status = client.wait_until_server_settled("server", PATIENCE).await.unwrap();
     assert!(matches!(status.state, ServerState::NeedsSignIn { .. }), "{}", status.state);
     drop(client);
-    let person = Arc::new(Person::who_visits());
+    let person = Arc::new(Person::signing_in());
     let client = place.client(entry("server", &second.mcp_url()), Some(&person));
     client.wait_until_server_settled("server", PATIENCE).await.unwrap();
     call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
@@ -161,12 +161,12 @@ async fn tokens_do_not_follow_an_entry_to_another_address() {
 }
 
 #[tokio::test]
-async fn servers_with_names_that_look_alike_share_nothing() {
+async fn servers_with_similar_names_share_no_files() {
     let server = FaultyAuthServer::start(Script::default()).unwrap();
     let place = Place::new();
     let names = ["my/api", "my_api", "my api", "my.api", "my-api", "../my_api"];
     for name in names {
-        place.login(&entry(name, &server.mcp_url()), &Person::who_visits()).await.unwrap();
+        place.login(&entry(name, &server.mcp_url()), &Person::signing_in()).await.unwrap();
     }
     let standings = names.map(|name| place.account(&entry(name, &server.mcp_url())).status());
     let count = |of: &dyn Fn(&mcp_client::oauth::SignInStatus) -> String| {

@@ -11,9 +11,9 @@ use super::{PATIENCE, Person, Place, entry};
 use crate::support::call;
 
 #[tokio::test]
-async fn the_first_connect_of_a_server_brings_a_person_to_sign_in() {
+async fn the_first_connection_starts_a_sign_in() {
     let server = FaultyAuthServer::start(Script::default()).unwrap();
-    let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
+    let (place, person) = (Place::new(), Arc::new(Person::signing_in()));
     let client = place.client(entry("faulty", &server.mcp_url()), Some(&person));
     client.wait_until_server_settled("faulty", PATIENCE).await.unwrap();
     let said = call(&client, "mcp__faulty__echo", json!({ "text": "hello" })).await;
@@ -23,8 +23,8 @@ async fn the_first_connect_of_a_server_brings_a_person_to_sign_in() {
 }
 
 /// Connects for the first time, with a person there, and calls a tool.
-async fn goes_all_the_way(url: &str) -> Place {
-    let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
+async fn login_works(url: &str) -> Place {
+    let (place, person) = (Place::new(), Arc::new(Person::signing_in()));
     let client = place.client(entry("server", url), Some(&person));
     client.wait_until_server_settled("server", PATIENCE).await.unwrap();
     let said = call(&client, "mcp__server__echo", json!({ "text": "hello" })).await;
@@ -34,9 +34,9 @@ async fn goes_all_the_way(url: &str) -> Place {
 }
 
 #[tokio::test]
-async fn the_server_of_the_python_sdk_registers_us_and_lets_us_in() {
+async fn login_works_with_the_python_sdk_server() {
     let server = PythonOauth::start(&PythonOptions::default());
-    goes_all_the_way(server.mcp_url()).await;
+    login_works(server.mcp_url()).await;
     assert_eq!(server.clients().len(), 1);
     // What it publishes leaves a client no way without a secret.
     let redeemed = &server.token_requests()[0];
@@ -44,10 +44,10 @@ async fn the_server_of_the_python_sdk_registers_us_and_lets_us_in() {
 }
 
 #[tokio::test]
-async fn tokens_that_are_signed_claims_are_as_good_as_any() {
+async fn jwt_access_tokens_work() {
     let token_format = TokenFormat::Jwt;
     let server = Oidc::start(&OidcOptions { token_format, ..OidcOptions::default() });
-    let place = goes_all_the_way(server.mcp_url()).await;
+    let place = login_works(server.mcp_url()).await;
     let kept: Value = serde_json::from_str(&place.kept("server.json").unwrap()).unwrap();
     assert_eq!(kept["access_token"].as_str().unwrap().split('.').count(), 3);
 }

@@ -26,20 +26,20 @@ async fn login_with(
     change: impl FnOnce(&mut OauthOptions),
 ) -> (RecordedRequest, RecordedRequest) {
     let entry = entry_with("server", &server.mcp_url(), change);
-    Place::new().login(&entry, &Person::who_visits()).await.unwrap();
+    Place::new().login(&entry, &Person::signing_in()).await.unwrap();
     let [begun] = server.requests_to("/authorize").try_into().unwrap();
     let [redeemed] = server.requests_to("/token").try_into().unwrap();
     (begun, redeemed)
 }
 
 #[tokio::test]
-async fn a_user_agent_is_for_the_token_endpoint_alone() {
+async fn a_configured_user_agent_is_sent_only_to_the_token_endpoint() {
     let server = server();
     let entry = entry_with("server", &server.mcp_url(), |options| {
         options.user_agent = text("Mozilla/5.0 (test)");
     });
     let place = Place::new();
-    place.login(&entry, &Person::who_visits()).await.unwrap();
+    place.login(&entry, &Person::signing_in()).await.unwrap();
     server.expire_access_tokens();
     let client = place.client(entry.clone(), None);
     client.wait_until_server_settled("server", PATIENCE).await.unwrap();
@@ -67,14 +67,14 @@ async fn a_user_agent_is_for_the_token_endpoint_alone() {
 }
 
 #[tokio::test]
-async fn without_a_user_agent_of_its_own_ours_is_sent() {
+async fn the_default_user_agent_is_sent() {
     let (_, redeemed) = login_with(&server(), |_| {}).await;
     let agent = redeemed.header("user-agent").unwrap();
     assert!(agent.starts_with("agent/"), "{agent}");
 }
 
 #[tokio::test]
-async fn an_empty_user_agent_is_none() {
+async fn an_empty_user_agent_is_unset() {
     for nothing in ["", "  "] {
         let server = server();
         let (_, redeemed) = login_with(&server, |options| options.user_agent = text(nothing)).await;
@@ -84,7 +84,7 @@ async fn an_empty_user_agent_is_none() {
 }
 
 #[tokio::test]
-async fn the_way_back_can_lead_through_a_proxy() {
+async fn the_redirect_can_use_a_proxy() {
     let server = server();
     let port = port::free().port();
     let uri = "https://tunnel.test/oauth/back?tab=1";
@@ -108,7 +108,7 @@ async fn the_way_back_can_lead_through_a_proxy() {
 }
 
 #[tokio::test]
-async fn the_scope_of_a_challenge_goes_before_the_published_ones() {
+async fn the_challenge_scope_precedes_published_scopes() {
     let server = server();
     let (begun, _) = login_with(&server, |_| {}).await;
     assert_eq!(begun.field("scope").as_deref(), Some("mcp:write"), "what is published");
@@ -120,7 +120,7 @@ async fn the_scope_of_a_challenge_goes_before_the_published_ones() {
 }
 
 #[tokio::test]
-async fn nothing_is_asked_for_where_nobody_names_a_scope() {
+async fn without_a_named_scope_none_is_requested() {
     let server = server();
     server.change(|script| {
         script.resource_metadata = Endpoint::saying(json!({ "scopes_supported": null }));
@@ -130,7 +130,7 @@ async fn nothing_is_asked_for_where_nobody_names_a_scope() {
 }
 
 #[tokio::test]
-async fn the_scope_of_an_entry_goes_before_all_and_that_of_a_command_before_it() {
+async fn the_command_scope_precedes_the_configured_scope() {
     let server = server();
     let scope = Some("mcp:read".to_owned());
     server.change(|script| script.challenge = Challenge::Full { scope });
@@ -143,16 +143,16 @@ async fn the_scope_of_an_entry_goes_before_all_and_that_of_a_command_before_it()
     let entry = entry_with("server", &server.mcp_url(), change);
     let account = Place::new().account(&entry);
     let options = LoginOptions { scope: Some("now"), ..LoginOptions::default() };
-    let person = Person::who_visits();
+    let person = Person::signing_in();
     account.login(&person, options).await.unwrap();
     assert_eq!(person.visit().scope.as_deref(), Some("now"));
     assert_eq!(server.requests_to("/authorize")[1].field("scope").as_deref(), Some("now"));
 }
 
 #[tokio::test]
-async fn longer_logins_are_asked_for_where_they_are_offered() {
+async fn offline_access_is_requested_if_offered() {
     let server = Oidc::start(&OidcOptions::default());
-    let person = Person::who_visits();
+    let person = Person::signing_in();
     let place = Place::new();
     place.login(&entry("oidc", server.mcp_url()), &person).await.unwrap();
     let begun = server.requests();
@@ -162,7 +162,7 @@ async fn longer_logins_are_asked_for_where_they_are_offered() {
 }
 
 #[tokio::test]
-async fn the_way_back_can_be_called_localhost() {
+async fn the_redirect_host_can_be_localhost() {
     let server = server();
     let (begun, redeemed) =
         login_with(&server, |options| options.redirect_host = text("localhost")).await;
@@ -172,7 +172,7 @@ async fn the_way_back_can_be_called_localhost() {
 }
 
 #[tokio::test]
-async fn the_way_back_can_have_another_path() {
+async fn the_redirect_uri_can_have_another_path() {
     let server = server();
     let uri = format!("http://localhost:{}/oauth/done", port::free().port());
     let (begun, redeemed) = login_with(&server, |options| options.redirect_uri = text(&uri)).await;
@@ -202,7 +202,7 @@ fn known(method: Option<&str>) -> (Value, impl Fn(&mut OauthOptions)) {
 }
 
 #[tokio::test]
-async fn a_secret_goes_in_the_header_or_in_the_form() {
+async fn the_client_secret_is_sent_in_header_or_form() {
     for (method, in_form) in
         [(Some("client_secret_basic"), false), (Some("client_secret_post"), true), (None, false)]
     {
@@ -218,7 +218,7 @@ async fn a_secret_goes_in_the_header_or_in_the_form() {
 }
 
 #[tokio::test]
-async fn a_method_of_the_entry_is_what_we_register_for() {
+async fn the_configured_auth_method_is_registered() {
     let server = server();
     let method = text("client_secret_post");
     let (_, redeemed) =
@@ -229,7 +229,7 @@ async fn a_method_of_the_entry_is_what_we_register_for() {
 }
 
 #[tokio::test]
-async fn the_real_python_server_takes_a_secret_by_either_method() {
+async fn the_python_server_accepts_both_secret_methods() {
     for method in ["client_secret_basic", "client_secret_post"] {
         let (mut client, change) = known(Some(method));
         client["grant_types"] = json!(["authorization_code", "refresh_token"]);
@@ -237,17 +237,17 @@ async fn the_real_python_server_takes_a_secret_by_either_method() {
         let options = PythonOptions { clients: vec![client], ..PythonOptions::default() };
         let server = PythonOauth::start(&options);
         let (place, entry) = (Place::new(), entry_with("py", server.mcp_url(), change));
-        place.login(&entry, &Person::who_visits()).await.unwrap();
+        place.login(&entry, &Person::signing_in()).await.unwrap();
         let redeemed = &server.token_requests()[0];
         assert_eq!(redeemed.header("authorization").is_some(), method == "client_secret_basic");
     }
 }
 
 #[tokio::test]
-async fn every_request_for_a_token_names_the_server_it_is_for() {
+async fn every_token_request_names_its_resource() {
     let server = server();
     let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
-    place.login(&entry, &Person::who_visits()).await.unwrap();
+    place.login(&entry, &Person::signing_in()).await.unwrap();
     server.expire_access_tokens();
     let client = place.client(entry, None);
     client.wait_until_server_settled("server", PATIENCE).await.unwrap();
@@ -263,12 +263,12 @@ async fn every_request_for_a_token_names_the_server_it_is_for() {
 }
 
 #[tokio::test]
-async fn codes_that_are_not_bound_are_refused_before_any_page() {
+async fn missing_pkce_support_is_rejected_before_any_page() {
     for methods in [Value::Null, json!(["plain"]), json!([])] {
         let server = server();
         let said = json!({ "code_challenge_methods_supported": methods });
         server.change(|script| script.server_metadata = Endpoint::saying(said));
-        let (place, person) = (Place::new(), Person::who_visits());
+        let (place, person) = (Place::new(), Person::signing_in());
         let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
         let named = matches!(&error, Error::NoPkce { issuer } if issuer == server.issuer());
         assert!(named, "{methods}: {error}");
@@ -279,11 +279,11 @@ async fn codes_that_are_not_bound_are_refused_before_any_page() {
 }
 
 #[tokio::test]
-async fn a_server_that_knows_nobody_and_registers_nobody_is_named() {
+async fn a_server_without_registration_is_reported() {
     let server = server();
     let said = json!({ "registration_endpoint": null });
     server.change(|script| script.server_metadata = Endpoint::saying(said));
-    let (place, person) = (Place::new(), Person::who_visits());
+    let (place, person) = (Place::new(), Person::signing_in());
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
     let named = matches!(&error, Error::NoIdentity { issuer } if issuer == server.issuer());
     assert!(named, "{error}");

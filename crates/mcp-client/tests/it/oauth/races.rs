@@ -104,7 +104,7 @@ async fn call(client: Client) -> Result<ToolOutcome, Error> {
 /// Both are refused at once, again and again: each needs another token, or the one that the other
 /// process has just brought home. Each time one of them renews, and one only.
 #[tokio::test]
-async fn two_processes_renew_one_rotating_token_a_thousand_times_and_nobody_is_logged_out() {
+async fn two_processes_renew_a_rotating_token_a_thousand_times() {
     let (machine, _disk) = at_python().await;
     let (server, folder) = (&machine.server, &machine.folder);
     let start = || Renewing::start(server.mcp_url(), folder);
@@ -126,7 +126,7 @@ async fn two_processes_renew_one_rotating_token_a_thousand_times_and_nobody_is_l
 }
 
 #[tokio::test]
-async fn fifty_calls_that_are_refused_at_once_renew_once() {
+async fn fifty_concurrent_unauthorized_calls_renew_once() {
     let mut machine = SignedIn::to_faulty(|_| {}).await;
     machine.entry.parallel_calls = true;
     let client = machine.client().await;
@@ -144,7 +144,7 @@ async fn fifty_calls_that_are_refused_at_once_renew_once() {
 /// A process killed between the server's answer and the disk loses the new token pair, which cannot
 /// be avoided without the server's help. All others continue, and nothing is left behind.
 #[tokio::test]
-async fn a_process_that_is_killed_while_it_renews_does_not_stop_the_others() {
+async fn a_process_killed_during_renewal_does_not_block_others() {
     let (machine, _disk) = at_python().await;
     let (server, folder) = (&machine.server, &machine.folder);
     let mut steady = Renewing::start(server.mcp_url(), folder).ready();
@@ -179,7 +179,7 @@ fn is_temporary(file: &Path) -> bool {
 
 /// A call that nobody waits for any more must not take a renewal along: the old token is spent.
 #[tokio::test]
-async fn a_call_that_is_given_up_while_it_renews_does_not_end_the_sign_in() {
+async fn a_call_cancelled_during_renewal_keeps_the_sign_in() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let client = machine.client().await;
     machine.server.expire_access_tokens();
@@ -223,7 +223,7 @@ async fn closing_waits_for_a_renewal() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_ends_in_a_clear_need_to_sign_in() {
+async fn a_lost_renewal_response_requires_a_sign_in() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let client = machine.client().await;
     machine.at_rest(&client).await;

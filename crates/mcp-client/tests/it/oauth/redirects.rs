@@ -42,7 +42,7 @@ fn twisted(redirect: Vec<RedirectChange>) -> FaultyAuthServer {
 
 /// A login that must fail because of its redirect: why, and what the page says.
 async fn fault(server: &FaultyAuthServer) -> (RedirectError, String) {
-    let (place, person) = (Place::new(), Person::who_visits());
+    let (place, person) = (Place::new(), Person::signing_in());
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
     let Error::Redirect(fault) = error else { panic!("{error}") };
     assert_eq!(place.kept("server.json"), None);
@@ -51,7 +51,7 @@ async fn fault(server: &FaultyAuthServer) -> (RedirectError, String) {
 }
 
 #[tokio::test]
-async fn a_wrong_state_changes_nothing_and_the_right_one_still_works() {
+async fn a_wrong_state_is_rejected_and_the_right_one_still_works() {
     let server = server();
     let person = Person::who(|page| {
         let right = redirect_of(&page.address);
@@ -77,7 +77,7 @@ async fn a_wrong_state_changes_nothing_and_the_right_one_still_works() {
 }
 
 #[tokio::test]
-async fn another_issuer_ends_the_login() {
+async fn a_wrong_issuer_ends_the_login() {
     let other = "https://elsewhere.test";
     let (fault, page) = fault(&twisted(vec![RedirectChange::set("iss", other)])).await;
     assert_eq!(fault, RedirectError::WrongIssuer);
@@ -86,7 +86,7 @@ async fn another_issuer_ends_the_login() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_was_promised_must_come() {
+async fn an_announced_issuer_must_be_sent() {
     assert_eq!(
         fault(&twisted(vec![RedirectChange::remove("iss")])).await.0,
         RedirectError::MissingIssuer
@@ -94,7 +94,7 @@ async fn an_issuer_that_was_promised_must_come() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_was_not_promised_may_be_missing_but_not_wrong() {
+async fn an_unannounced_issuer_may_be_missing_but_not_wrong() {
     let silent = json!({ "authorization_response_iss_parameter_supported": null });
     let quiet = |redirect| {
         let server_metadata = Endpoint::saying(silent.clone());
@@ -104,11 +104,11 @@ async fn an_issuer_that_was_not_promised_may_be_missing_but_not_wrong() {
     assert_eq!(fault(&server).await.0, RedirectError::WrongIssuer);
     let server = quiet(vec![RedirectChange::remove("iss")]);
     let place = Place::new();
-    place.login(&entry("server", &server.mcp_url()), &Person::who_visits()).await.unwrap();
+    place.login(&entry("server", &server.mcp_url()), &Person::signing_in()).await.unwrap();
 }
 
 #[tokio::test]
-async fn an_issuer_with_a_slash_more_is_another_one() {
+async fn a_trailing_slash_makes_another_issuer() {
     let server = server();
     let slash = format!("{}/", server.issuer());
     server.change(|script| script.redirect = vec![RedirectChange::set("iss", &slash)]);
@@ -116,23 +116,23 @@ async fn an_issuer_with_a_slash_more_is_another_one() {
 }
 
 #[tokio::test]
-async fn a_real_server_is_held_to_its_name() {
+async fn the_issuer_of_a_real_server_is_checked() {
     let server = Oidc::start(&OidcOptions::default());
     let (place, entry) = (Place::new(), entry("oidc", server.mcp_url()));
     for (iss, expected) in
         [("https://elsewhere.test", RedirectError::WrongIssuer), ("", RedirectError::MissingIssuer)]
     {
         server.set_redirect_iss(Some(iss));
-        let error = place.failed_login(&entry, &Person::who_visits()).await;
+        let error = place.failed_login(&entry, &Person::signing_in()).await;
         assert!(matches!(&error, Error::Redirect(fault) if *fault == expected), "{error}");
     }
     assert_eq!(server.token_requests(), []);
     server.set_redirect_iss(None);
-    place.login(&entry, &Person::who_visits()).await.unwrap();
+    place.login(&entry, &Person::signing_in()).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_code_that_stands_twice_is_not_used() {
+async fn a_repeated_code_is_rejected() {
     let (fault, _) = fault(&twisted(vec![RedirectChange::add("code", "another")])).await;
     assert_eq!(fault, RedirectError::Repeated { name: "code" });
 }
@@ -150,21 +150,21 @@ async fn a_redirect_without_a_code_ends_the_login() {
 }
 
 #[tokio::test]
-async fn an_error_without_our_state_is_not_ours() {
+async fn an_error_without_our_state_is_ignored() {
     let mut redirect = RedirectChange::error("access_denied", "no");
     redirect.push(RedirectChange::remove("state"));
     let server = twisted(redirect);
     let entry = entry_with("server", &server.mcp_url(), |options| {
         options.timeout = Some(Duration::from_secs(1));
     });
-    let person = Person::who_visits();
+    let person = Person::signing_in();
     let error = Place::new().failed_login(&entry, &person).await;
     assert!(matches!(error, Error::TimedOut { .. }), "{error}");
     assert!(person.landed().await.text.contains("Page not found"));
 }
 
 #[tokio::test]
-async fn the_words_of_an_error_are_shown_as_they_are() {
+async fn error_descriptions_are_shown_as_plain_text() {
     let words = "<script>alert(1)</script> & \"more\"";
     let (fault, page) = fault(&twisted(RedirectChange::error("access_denied", words))).await;
     let RedirectError::Refused { error, description } = fault else { panic!("{fault}") };
@@ -174,7 +174,7 @@ async fn the_words_of_an_error_are_shown_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_redirect_that_comes_twice_is_told_so_and_its_code_is_sent_once() {
+async fn a_repeated_redirect_sends_its_code_once() {
     let server = server();
     // The answer to the exchange takes a while: both requests are there when it comes.
     let late = agent_test_support::oauth::Fault::Late(Duration::from_millis(300));
@@ -203,16 +203,16 @@ async fn a_redirect_that_comes_twice_is_told_so_and_its_code_is_sent_once() {
 }
 
 #[tokio::test]
-async fn a_code_of_an_earlier_login_is_refused_and_what_was_kept_stays() {
+async fn a_code_of_an_earlier_login_is_rejected_and_tokens_kept() {
     let server = server();
     let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
-    let first = Person::who_visits();
+    let first = Person::signing_in();
     place.login(&entry, &first).await.unwrap();
     let code = first.landed().await.parameter("code").unwrap();
     let before = place.kept("server.json").unwrap();
 
     server.change(|script| script.redirect = vec![RedirectChange::set("code", &code)]);
-    let second = Person::who_visits();
+    let second = Person::signing_in();
     let error = place.failed_login(&entry, &second).await;
     assert!(error.is_refusal("invalid_grant"), "{error}");
     let page = second.landed().await.text;
@@ -227,7 +227,7 @@ async fn a_code_of_an_earlier_login_is_refused_and_what_was_kept_stays() {
 async fn pasted(
     words: impl Fn(&SignInPage, usize) -> String + Send + Sync + 'static,
 ) -> (Result<(), mcp_client::Error>, Vec<SignInPage>) {
-    let (server, person) = (server(), Person::who_pastes(words));
+    let (server, person) = (server(), Person::pasting(words));
     let place = Place::new();
     let done = place.login(&entry("server", &server.mcp_url()), &person).await;
     assert_eq!(place.kept("server.json").is_some(), done.is_ok());
@@ -235,7 +235,7 @@ async fn pasted(
 }
 
 #[tokio::test]
-async fn the_whole_address_can_be_pasted() {
+async fn the_redirect_url_can_be_pasted() {
     let (done, visits) = pasted(|page, _| format!("  '{}'\n", redirect_of(&page.address))).await;
     done.unwrap();
     assert_eq!(visits.len(), 1);
@@ -243,7 +243,7 @@ async fn the_whole_address_can_be_pasted() {
 }
 
 #[tokio::test]
-async fn only_the_query_can_be_pasted() {
+async fn the_redirect_query_alone_can_be_pasted() {
     let query = |page: &SignInPage, _| {
         let whole = redirect_of(&page.address);
         whole.split_once('?').unwrap().1.to_owned()
@@ -252,7 +252,7 @@ async fn only_the_query_can_be_pasted() {
 }
 
 #[tokio::test]
-async fn whoever_pastes_something_else_is_asked_again() {
+async fn an_invalid_paste_prompts_again() {
     let (done, visits) = pasted(|page, before| match before {
         0 => "what?".to_owned(),
         1 => with(&redirect_of(&page.address), "state", "of-another"),
@@ -271,7 +271,7 @@ async fn whoever_pastes_something_else_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_pasted_refusal_ends_the_login() {
+async fn a_pasted_error_ends_the_login() {
     let (done, visits) = pasted(|page, _| {
         let whole = redirect_of(&page.address);
         with(&whole, "code", "").replace("code=&", "error=access_denied&")
@@ -283,10 +283,10 @@ async fn a_pasted_refusal_ends_the_login() {
 }
 
 #[tokio::test]
-async fn somebody_may_come_back_while_the_other_way_is_open() {
+async fn a_redirect_is_accepted_while_a_paste_is_awaited() {
     let server = server();
     // Pastes nonsense, and then the browser comes back by itself.
-    let person = Person::who_pastes(|page, before| {
+    let person = Person::pasting(|page, before| {
         if before == 1 {
             visit(&page.address);
         }
@@ -298,10 +298,10 @@ async fn somebody_may_come_back_while_the_other_way_is_open() {
 }
 
 #[tokio::test]
-async fn somebody_may_give_up() {
+async fn a_login_can_be_cancelled() {
     let (server, place) = (server(), Place::new());
     let error =
-        place.failed_login(&entry("server", &server.mcp_url()), &Person::who_cancels()).await;
+        place.failed_login(&entry("server", &server.mcp_url()), &Person::cancelling()).await;
     assert!(matches!(error, Error::Cancelled), "{error}");
     assert_eq!(server.requests_to("/token"), []);
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{PATIENCE, Person, entry};
-use crate::support::{Notebook, host};
+use crate::support::{RecordedEvents, host};
 
 /// How often a state is looked at.
 const POLL: Duration = Duration::from_millis(10);
@@ -64,7 +64,7 @@ pub(crate) struct SignedIn<S: Peer> {
     pub(crate) entry: ServerEntry,
     pub(crate) folder: PathBuf,
     pub(crate) document: Option<String>,
-    notebook: Arc<Notebook>,
+    notebook: Arc<RecordedEvents>,
     said: Mutex<Vec<String>>,
     _home: TempDir,
 }
@@ -113,7 +113,7 @@ impl<S: Peer> SignedIn<S> {
     /// Signs in, as another process would.
     pub(crate) async fn sign_in(&self) {
         let account = self.account();
-        let person = Person::who_visits();
+        let person = Person::signing_in();
         let done = account.login(&person, LoginOptions::default()).await;
         done.unwrap_or_else(|error| panic!("{error}"));
     }
@@ -197,12 +197,12 @@ impl<S: Peer> SignedIn<S> {
     }
 
     /// The access token looks as if it had ended; the server would still take it.
-    pub(crate) fn make_old(&self) {
+    pub(crate) fn expire_access_token(&self) {
         self.change_tokens(|tokens| tokens["expires_at"] = json!(now() - 5));
     }
 
     /// The access token is about to end.
-    pub(crate) fn make_ageing(&self) {
+    pub(crate) fn make_access_token_expire_soon(&self) {
         self.change_tokens(|tokens| {
             tokens["obtained_at"] = json!(now() - 1000);
             tokens["expires_at"] = json!(now() + 30);

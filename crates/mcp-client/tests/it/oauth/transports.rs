@@ -17,7 +17,7 @@ use super::{Person, entry};
 use crate::support;
 
 #[tokio::test]
-async fn a_token_is_renewed_in_silence_in_both_eras() {
+async fn a_token_is_renewed_without_a_user_in_both_protocols() {
     let mut machine = SignedIn::not_yet(PythonOauth::start(&PythonOptions::default()));
     machine.sign_in().await;
     for (protocol, era) in [(Protocol::Legacy, Era::Legacy), (Protocol::Stateless, Era::Stateless)]
@@ -36,7 +36,7 @@ async fn a_token_is_renewed_in_silence_in_both_eras() {
 }
 
 #[tokio::test]
-async fn the_older_transport_signs_in_and_renews_too() {
+async fn the_sse_transport_signs_in_and_renews() {
     let mut machine = SignedIn::not_yet(Oidc::start(&OidcOptions::default()));
     let mut old = support::sse("shared", machine.server.sse_url());
     let signed = entry("shared", machine.server.sse_url());
@@ -58,10 +58,10 @@ async fn the_older_transport_signs_in_and_renews_too() {
 }
 
 #[tokio::test]
-async fn more_is_asked_of_the_person_and_nothing_of_what_there_was_is_lost() {
+async fn a_step_up_requests_more_scopes_and_keeps_the_old_ones() {
     let machine = SignedIn::not_yet(Oidc::start(&OidcOptions::default()));
     machine.sign_in().await;
-    let person = Arc::new(Person::who_visits());
+    let person = Arc::new(Person::signing_in());
     let client = machine.client_with(Some(&person)).await;
     machine.echo(&client).await;
     assert_eq!(person.visits().len(), 0);
@@ -76,7 +76,7 @@ async fn more_is_asked_of_the_person_and_nothing_of_what_there_was_is_lost() {
 }
 
 #[tokio::test]
-async fn without_a_person_the_scope_that_is_missing_is_named() {
+async fn without_a_user_the_missing_scope_is_named() {
     let machine = SignedIn::not_yet(Oidc::start(&OidcOptions::default()));
     machine.sign_in().await;
     let client = machine.client().await;
@@ -90,7 +90,7 @@ async fn without_a_person_the_scope_that_is_missing_is_named() {
 
 /// Whatever it is granted, it says that it is not enough.
 #[tokio::test]
-async fn a_scope_that_never_suffices_does_not_bring_the_person_back_for_ever() {
+async fn an_insufficient_scope_is_requested_only_once() {
     let machine = SignedIn::to_faulty(|script| {
         script.challenge =
             agent_test_support::oauth::Challenge::Full { scope: Some("mcp:read".to_owned()) };
@@ -101,7 +101,7 @@ async fn a_scope_that_never_suffices_does_not_bring_the_person_back_for_ever() {
     machine.server.change(|script| {
         script.tool_scopes = vec![("write".to_owned(), "mcp:write mcp:more".to_owned())];
     });
-    let person = Arc::new(Person::who_visits());
+    let person = Arc::new(Person::signing_in());
     let client = machine.client_with(Some(&person)).await;
     for _ in 0..3 {
         let error = machine.call(&client, "write").await.unwrap_err();
@@ -112,7 +112,7 @@ async fn a_scope_that_never_suffices_does_not_bring_the_person_back_for_ever() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_every_token_brings_nobody_round_in_circles() {
+async fn sign_ins_per_request_are_limited() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     machine.server.change(|script| script.mcp = Endpoint::failing(Fault::status(401)));
     let asked = machine.asked();
@@ -121,7 +121,7 @@ async fn a_server_that_refuses_every_token_brings_nobody_round_in_circles() {
     assert!(machine.asked() <= asked + 2, "{} renewals", machine.asked() - asked);
     client.close().await;
 
-    let person = Arc::new(Person::who_visits());
+    let person = Arc::new(Person::signing_in());
     let client = machine.client_with(Some(&person)).await;
     assert!(needs_sign_in(&client.status()[0].state), "{}", client.status()[0].state);
     assert_eq!(person.visits().len(), 2, "the limit for one request");
@@ -129,7 +129,7 @@ async fn a_server_that_refuses_every_token_brings_nobody_round_in_circles() {
 }
 
 #[tokio::test]
-async fn a_program_without_a_browser_only_says_that_it_needs_a_sign_in() {
+async fn without_a_browser_a_sign_in_is_only_reported() {
     let machine = SignedIn::not_yet(FaultyAuthServer::start(Script::default()).unwrap());
     let client = machine.client().await;
     assert!(needs_sign_in(&client.status()[0].state), "{}", client.status()[0].state);
@@ -146,7 +146,7 @@ async fn a_program_without_a_browser_only_says_that_it_needs_a_sign_in() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_bound_to_a_key_stays_bound_to_it() {
+async fn a_dpop_bound_token_remains_bound() {
     for dpop in [Dpop::On, Dpop::Nonce] {
         let machine = SignedIn::not_yet(Oidc::start(&OidcOptions { dpop, ..Default::default() }));
         machine.sign_in().await;

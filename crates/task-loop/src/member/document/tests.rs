@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_document_is_set_as_others_are_and_keeps_all_it_has() {
+fn documents_are_reformatted_without_loss() {
     for text in [
         r#"{"b":1,"a":[true,null,{"c":[]},{}],"t":"x, {\"y\": [1]} \\","n":12345678901234567890.10}"#,
         " [ ] ",

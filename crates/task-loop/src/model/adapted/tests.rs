@@ -47,7 +47,7 @@ fn a_model_without_tools_gets_calls_and_results_as_text() {
 }
 
 #[test]
-fn a_model_that_takes_everything_gets_everything() {
+fn a_fully_capable_model_gets_everything() {
     let kinds = BTreeSet::from([MediaKind::Image]);
     let all = sent(&kinds, ToolHistory::AsCalls);
     assert_eq!(all[1]["tool_calls"].as_array().unwrap().len(), 2);

@@ -11,7 +11,7 @@ fn grown(pieces: &[Value]) -> (Reply, String) {
 }
 
 #[test]
-fn text_and_usage_are_put_together() {
+fn text_and_usage_are_assembled() {
     let (growing, heard) = grown(&[
         json!({"model": "m-1", "choices": [{"delta": {"role": "assistant", "content": "Hel"}}]}),
         json!({"choices": [{"delta": {"content": "lo"}, "finish_reason": null}]}),
@@ -25,7 +25,7 @@ fn text_and_usage_are_put_together() {
 }
 
 #[test]
-fn calls_in_pieces_are_put_together_by_their_place() {
+fn split_calls_are_assembled_by_index() {
     let piece = |calls: Value| json!({"choices": [{"delta": {"tool_calls": calls}}]});
     let (growing, _) = grown(&[
         piece(json!([{"index": 0, "id": "a", "function": {"name": "one", "arguments": ""}}])),
@@ -41,7 +41,7 @@ fn calls_in_pieces_are_put_together_by_their_place() {
 }
 
 #[test]
-fn nonsense_makes_no_call_and_no_panic() {
+fn invalid_chunks_create_no_call() {
     let (growing, _) = grown(&[
         json!({"choices": "x"}),
         json!({"choices": [{"delta": {"tool_calls": [{"index": 4_000_000_000_u64}]}}]}),
@@ -53,7 +53,7 @@ fn nonsense_makes_no_call_and_no_panic() {
 }
 
 #[test]
-fn two_calls_of_one_id_get_ids_of_their_own() {
+fn calls_with_equal_ids_get_distinct_ids() {
     let call = |at: u32| json!({"index": at, "id": "same", "function": {"name": "t"}});
     let (growing, _) =
         grown(&[json!({"choices": [{"delta": {"tool_calls": [call(0), call(1)]}}]})]);

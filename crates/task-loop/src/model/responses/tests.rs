@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn events_are_put_together() {
+fn events_are_assembled() {
     let (mut growing, mut heard) = (Reply::default(), String::new());
     let item = json!({"type": "function_call", "call_id": "c", "name": "t", "arguments": "{}"});
     for event in [
@@ -25,7 +25,7 @@ fn events_are_put_together() {
 }
 
 #[test]
-fn a_failure_in_the_stream_is_one() {
+fn a_failure_event_is_an_error() {
     let event = json!({"type": "response.failed",
         "response": {"error": {"code": "upstream_unavailable", "message": "gone"}}});
     let trouble = take(&event, &mut Reply::default(), &mut |_: &str| {}).unwrap_err();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_a_server_wants_said_becomes_a_conversation() {
+fn sampling_messages_become_a_conversation() {
     let (conversation, rounds) = conversation(&json!({
         "systemPrompt": "be brief",
         "messages": [
@@ -22,7 +22,7 @@ fn what_a_server_wants_said_becomes_a_conversation() {
 }
 
 #[test]
-fn pictures_strange_roles_and_nothing_are_refused() {
+fn images_unknown_roles_and_empty_messages_are_rejected() {
     for bad in [
         json!({"messages": []}),
         json!({}),

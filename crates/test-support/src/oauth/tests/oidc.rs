@@ -210,7 +210,7 @@ fn redirect_iss_and_token_answers_can_be_overridden() {
 }
 
 #[test]
-fn sse_transport_requires_a_token_too() {
+fn sse_transport_requires_a_token() {
     let server = Oidc::start(&OidcOptions::default());
     assert_eq!(get(server.sse_url()).status, 401);
     let mut oauth = ManualClient::registered(server.mcp_url());

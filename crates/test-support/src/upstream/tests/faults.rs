@@ -129,7 +129,7 @@ fn streams_omit_end_marker_content_or_usage() {
 }
 
 #[test]
-fn disconnected_client_is_noticed_at_any_point() {
+fn disconnected_client_is_detected_at_any_point() {
     let upstream = Upstream::start();
     for form in FORMS {
         for model in ["hang", "hang-mid", "slow-3600000", "drip-9-3600000", "gate", "endless"] {

@@ -8,7 +8,7 @@ fn route(at: usize) -> Counter {
 }
 
 #[test]
-fn full_pending_drops_and_counts_new_counters_and_keeps_known_ones() {
+fn full_pending_counters_drop_and_count_new_ones() {
     let mut pending = PendingCounts::default();
     let now = Timestamp::from_ms(0);
     for at in 0..MAX_PENDING + 10 {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn commands_are_completed_and_words_are_not() {
+fn commands_are_completed_and_plain_text_is_not() {
     let of = |line: &str| -> Vec<String> {
         let found = Commands { library: None }.complete(line, line.len());
         found.suggestions().iter().map(|one| one.value.clone()).collect()
@@ -14,7 +14,7 @@ fn commands_are_completed_and_words_are_not() {
 }
 
 #[test]
-fn only_backslashes_that_were_typed_to_go_on_are_taken_out() {
+fn only_continuation_backslashes_are_removed() {
     let joined = ContinuedLines::default();
     let pasted = "make \\\n  all";
     assert!(matches!(joined.validate(&format!("{pasted}\\")), ValidationResult::Incomplete));

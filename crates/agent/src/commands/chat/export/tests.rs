@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_conversation_reads_as_markdown() {
+fn a_conversation_is_exported_as_markdown() {
     let text = |text: &str| text.to_owned();
     let asked = Call { id: text("1"), name: text("t"), arguments: text("{\"a\":1}") };
     let messages = [

@@ -12,7 +12,7 @@ fn a_backslash_at_the_end_joins_lines() {
 }
 
 #[test]
-fn a_message_that_is_too_long_is_refused() {
+fn an_oversized_message_is_rejected() {
     let mut long = io::Cursor::new(vec![b'x'; MAX_MESSAGE_BYTES + 1]);
     assert!(next_line(&mut long).unwrap_err().line().contains("larger than"));
     let mut fits = io::Cursor::new(vec![b'x'; MAX_MESSAGE_BYTES]);

@@ -15,7 +15,7 @@ fn prompt(arguments: &[(&str, bool)]) -> Prompt {
 }
 
 #[test]
-fn arguments_have_names_or_an_order() {
+fn arguments_are_named_or_positional() {
     let weather = prompt(&[("city", true), ("state", false)]);
     let given = |typed: &str| arguments(&weather, typed).map(|given| given.into_iter().collect());
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn commands_and_words_are_told_apart() {
+fn commands_and_plain_text_are_distinguished() {
     assert_eq!(read("  ").unwrap(), ChatInput::Nothing);
     assert_eq!(read(" hello /x ").unwrap(), ChatInput::Words("hello /x"));
     assert_eq!(read("//etc is a folder").unwrap(), ChatInput::Words("/etc is a folder"));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn credits_are_read_to_the_last_place() {
+fn credits_are_parsed_to_the_last_decimal_place() {
     for (text, micros) in [
         ("10", 10_000_000),
         ("0.5", 500_000),
@@ -18,7 +18,7 @@ fn credits_are_read_to_the_last_place() {
 }
 
 #[test]
-fn what_is_no_exact_amount_is_refused() {
+fn inexact_amounts_are_rejected() {
     for text in ["", ".", "1.", ".5", "1.0000001", "1e3", "1,5", "--1", "٣", "9223372036855"] {
         assert!(AmountUnit::CREDITS.read(text).is_err(), "{text}");
     }

@@ -10,7 +10,7 @@ use super::*;
 const OWN: usize = if cfg!(feature = "local-model") { 1 } else { 0 };
 
 #[test]
-fn what_is_written_can_be_read() {
+fn generated_configuration_is_valid() {
     let server = named("ollama=http://127.0.0.1:11434/v1").unwrap();
     let found = DetectedServer { server, models: Vec::new() };
     for (found, can_speak, count) in
@@ -24,7 +24,7 @@ fn what_is_written_can_be_read() {
 }
 
 #[test]
-fn the_provider_that_is_shown_can_be_used_when_its_mark_is_taken_away() {
+fn example_provider_is_valid_once_uncommented() {
     let text = text(&FirstConfig::local(&[], false)).replace(&marked(), SNIPPET);
     let mut scope = Scope::default();
     scope.process.insert("OPENAI_API_KEY".to_owned(), "sk-x".to_owned());

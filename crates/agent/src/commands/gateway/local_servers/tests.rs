@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_server_has_a_name_and_an_address() {
+fn a_server_argument_needs_a_name_and_an_address() {
     let server = named("gpu=http://gpu:8000/v1/").unwrap();
     assert_eq!((&*server.name, server.base_url.to_string()), ("gpu", "http://gpu:8000/v1".into()));
     for wrong in ["gpu", "=http://x/v1", "a/b=http://x/v1", "gpu=gpu:8000", "gpu=ftp://x/", "gpu="]
@@ -13,7 +13,7 @@ fn a_server_has_a_name_and_an_address() {
 }
 
 #[test]
-fn a_given_server_takes_the_place_of_the_usual_one_of_its_name() {
+fn a_given_server_replaces_the_default_of_the_same_name() {
     let given = [named("ollama=http://127.0.0.1:9/v1").unwrap()];
     let names = |servers: Vec<Server>| -> Vec<String> {
         servers.into_iter().map(|server| server.name).collect()
@@ -23,7 +23,7 @@ fn a_given_server_takes_the_place_of_the_usual_one_of_its_name() {
 }
 
 #[test]
-fn two_names_of_this_machine_are_one_place() {
+fn localhost_and_127_0_0_1_are_the_same_endpoint() {
     let of = |text: &'static str| place(&Uri::from_static(text));
     assert_eq!(of("http://localhost:11434/v1"), of("http://127.0.0.1:11434/v1"));
     assert_eq!(of("https://a.example/v1"), of("https://A.example:443"));

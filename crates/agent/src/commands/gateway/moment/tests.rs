@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn periods_have_a_whole_number_and_a_unit() {
+fn periods_are_a_whole_number_with_a_unit() {
     for (text, seconds) in
         [("90s", 90), ("5m", 300), ("24h", 86400), ("30d", 2_592_000), ("2w", 1_209_600)]
     {
@@ -15,7 +15,7 @@ fn periods_have_a_whole_number_and_a_unit() {
 }
 
 #[test]
-fn moments_are_shown_in_utc() {
+fn times_are_shown_in_utc() {
     let at = Time::from_millis(1_769_904_000_250);
     assert_eq!(gateway::rfc3339(at), "2026-02-01T00:00:00.25Z");
     assert_eq!(shown(at), "2026-02-01 00:00:00");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_what_is_worse_than_advice_is_bad() {
+fn only_findings_above_advice_are_failures() {
     let mut findings = Findings::default();
     findings.add(Finding::good("x"));
     findings.add(Finding::advice("y"));
@@ -13,7 +13,7 @@ fn only_what_is_worse_than_advice_is_bad() {
 }
 
 #[test]
-fn the_same_is_found_once() {
+fn duplicate_findings_are_counted_once() {
     let mut findings = Findings::default();
     findings.add(Finding::error("x").of("a"));
     findings.add(Finding::error("x").of("a"));

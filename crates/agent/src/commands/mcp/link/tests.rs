@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn no_secret_is_left_wherever_it_stands() {
+fn secrets_are_removed_from_every_field() {
     let entry = json!({
         "command": "run",
         "args": ["--token", "s3cretvalue", "--key=s3cret2value", "x ghp_0123456789abcdef y"],
@@ -22,7 +22,7 @@ fn no_secret_is_left_wherever_it_stands() {
 }
 
 #[test]
-fn secrets_of_remote_servers_are_left_out_too() {
+fn secrets_of_remote_servers_are_removed() {
     let entry = json!({
         "url": "https://u:s3cretvalue@example.com/mcp?api_key=s3cret2value",
         "headers": {"Authorization": "Bearer s3cret3value", "X-Team": "red"},
@@ -39,7 +39,7 @@ fn secrets_of_remote_servers_are_left_out_too() {
 }
 
 #[test]
-fn a_reference_beside_it_hides_no_secret() {
+fn secrets_next_to_variable_references_are_removed() {
     let entry = json!({
         "url": "https://${HOST}/mcp?api_key=s3cretvalue&x=${X}",
         "headers": {"Authorization": "Bearer ${TOKEN}"},
@@ -59,7 +59,7 @@ fn a_reference_beside_it_hides_no_secret() {
 }
 
 #[test]
-fn secrets_of_sign_ins_are_left_out_with_and_without_one() {
+fn oauth_secrets_are_removed_even_if_oauth_is_off() {
     for auth in [json!("oauth"), json!(null)] {
         let oauth = json!({
             "flow": "enterprise", "client_id": "c", "client_secret": "s3cret",
@@ -83,7 +83,7 @@ fn secrets_of_sign_ins_are_left_out_with_and_without_one() {
 }
 
 #[test]
-fn paths_are_told_from_other_words() {
+fn paths_are_distinguished_from_other_arguments() {
     for path in ["/usr/bin/x", "~/x", "~", "C:\\x", "d:/x"] {
         assert!(is_path(path), "{path}");
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_reload_names_what_it_did() {
+fn reload_summary_lists_the_changes() {
     let done = ReloadReport {
         added: vec!["a".to_owned()],
         restarted: vec!["b".to_owned(), "c".to_owned()],

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_secret_part_of_a_value_is_found() {
+fn secret_part_of_a_value_is_detected() {
     let known = ["Bearer abcd1234", "abcd1234", "s3cret"].map(|value| KnownSecret::new("x", value));
     for (text, secret) in [
         ("Bearer abcd1234", Some("abcd1234")),
@@ -22,7 +22,7 @@ fn the_secret_part_of_a_value_is_found() {
 }
 
 #[test]
-fn a_secret_within_a_word_is_no_secret() {
+fn a_secret_inside_a_longer_word_is_ignored() {
     for (text, at) in [
         ("s3cret", Some(0)),
         ("--token=s3cret", Some(8)),

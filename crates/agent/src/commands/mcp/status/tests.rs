@@ -16,7 +16,7 @@ fn grant(expires_at: Option<u64>, renewable: bool) -> Grant {
 }
 
 #[test]
-fn an_end_is_told_with_what_happens_then() {
+fn token_expiry_is_shown_with_the_next_step() {
     let told = |end, renewable| ends(&grant(end, renewable), 10_000);
     assert_eq!(told(Some(10_000 + 52 * 60), false), "in 52 minutes");
     assert_eq!(told(Some(10_000 + 3600), true), "in 60 minutes, renewed automatically");

@@ -14,7 +14,7 @@ fn further_files_are_numbered() {
 }
 
 #[test]
-fn nothing_is_replaced_unless_that_is_wanted() {
+fn files_are_replaced_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.png");
     write(&path, b"one", OnConflict::Keep).unwrap();

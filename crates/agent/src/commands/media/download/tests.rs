@@ -3,7 +3,7 @@
 use crate::file_name::extension;
 
 #[test]
-fn an_ending_is_one_of_the_table() {
+fn file_extension_comes_from_the_media_type_table() {
     assert_eq!(extension("image/png"), "png");
     assert_eq!(extension("Audio/WAV; codecs=1"), "wav");
     assert_eq!(extension("../../etc/passwd"), "bin");

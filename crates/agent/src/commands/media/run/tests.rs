@@ -8,7 +8,7 @@ fn of(variables: &[(&str, &str)]) -> Option<Protocol> {
 }
 
 #[test]
-fn terminals_are_known_by_their_environment() {
+fn image_protocol_is_detected_from_the_environment() {
     assert_eq!(of(&[("KITTY_WINDOW_ID", "1")]), Some(Protocol::Kitty));
     assert_eq!(of(&[("TERM", "xterm-kitty")]), Some(Protocol::Kitty));
     assert_eq!(of(&[("TERM_PROGRAM", "iTerm.app")]), Some(Protocol::Iterm));
@@ -20,7 +20,7 @@ fn terminals_are_known_by_their_environment() {
 }
 
 #[test]
-fn a_picture_is_sent_in_pieces_that_kitty_takes() {
+fn images_are_sent_in_chunks_of_kitty_size() {
     let sequence = Protocol::Kitty.sequence(&[7; 7000]);
     let text = String::from_utf8(sequence).unwrap();
     let pieces: Vec<&str> = text.split("\x1b\\").collect();

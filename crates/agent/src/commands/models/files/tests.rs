@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn counts_are_short() {
+fn large_counts_are_abbreviated() {
     for (count, text) in [
         (0, "0"),
         (134_515_008, "135 M"),

@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 
 #[test]
-fn steps_are_told_in_a_line_whatever_is_in_them() {
+fn every_step_is_printed_on_one_line() {
     let told = |kind: &str, detail: Value| step_line(kind, &detail);
     assert_eq!(told("plan", json!({"queries": ["a", "b"]})), "plan: a; b");
     assert_eq!(told("search", json!({"query": "q", "found": 1})), "search: q (1 page)");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn words_are_quoted_where_a_shell_needs_it() {
+fn paths_are_quoted_for_the_shell() {
     for (path, text) in [
         ("/home/a/.env", "/home/a/.env"),
         ("/a b/.env", "'/a b/.env'"),

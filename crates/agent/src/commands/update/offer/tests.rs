@@ -20,7 +20,7 @@ fn chosen(files: &[(&str, &str)]) -> Result<Option<String>, ()> {
 }
 
 #[test]
-fn the_program_of_this_machine_is_chosen() {
+fn program_of_this_platform_is_selected() {
     let here = platform();
     let here = here.as_str();
     assert_eq!(chosen(&[("agent-a", "plan9-mips"), ("agent-b", here)]), Ok(Some("agent-b".into())));

@@ -18,7 +18,7 @@ fn signed() -> ServerEntry {
 }
 
 #[test]
-fn nobody_is_asked_to_sign_in_where_no_person_is_needed() {
+fn flows_without_a_person_never_suggest_login() {
     let flow = mcp_client::config::Flow::Workload;
     let options = mcp_client::config::OauthOptions { flow, ..Default::default() };
     let entry = entry(Auth::OAuth(Box::new(options)));
@@ -39,7 +39,7 @@ fn nobody_is_asked_to_sign_in_where_no_person_is_needed() {
 }
 
 #[test]
-fn a_sign_in_names_the_way_that_fits() {
+fn sign_in_advice_names_the_matching_command() {
     let of = |challenge: Option<&str>, entry: &ServerEntry| {
         let challenge = challenge.map(str::to_owned);
         advice(&mcp_client::Error::SignIn { challenge }, entry)
@@ -56,7 +56,7 @@ fn a_sign_in_names_the_way_that_fits() {
 }
 
 #[test]
-fn a_scope_that_is_missing_is_asked_for_beside_those_there_are() {
+fn missing_scope_is_requested_in_addition_to_granted_ones() {
     let challenge = "Bearer error=\"insufficient_scope\", scope=\"write read\"";
     let error =
         mcp_client::Error::Forbidden { challenge: Some(challenge.to_owned()), body: String::new() };
@@ -71,7 +71,7 @@ fn a_scope_that_is_missing_is_asked_for_beside_those_there_are() {
 }
 
 #[test]
-fn every_way_to_fail_has_something_to_do_next() {
+fn every_oauth_error_has_advice() {
     let text = || "x".to_owned();
     let registration =
         |status| Error::Registration { issuer: text(), status, code: None, description: None };

@@ -12,7 +12,7 @@ fn found(pairs: &[(&str, &str)], platform: Platform) -> Vec<String> {
 }
 
 #[test]
-fn each_system_has_its_own_way() {
+fn each_platform_has_its_browser_command() {
     let nothing: &[(&str, &str)] = &[];
     assert_eq!(found(nothing, Platform::Mac), ["open"]);
     let windows = found(nothing, Platform::Windows);
@@ -24,7 +24,7 @@ fn each_system_has_its_own_way() {
 }
 
 #[test]
-fn there_is_none_without_a_screen_and_none_over_ssh() {
+fn no_browser_is_found_without_a_display_or_over_ssh() {
     assert!(found(&[], Platform::Other).is_empty());
     assert!(found(&[("DISPLAY", "")], Platform::Other).is_empty());
     for name in REMOTE {
@@ -35,7 +35,7 @@ fn there_is_none_without_a_screen_and_none_over_ssh() {
 }
 
 #[test]
-fn a_persons_own_choice_goes_first_and_may_be_none() {
+fn browser_variable_takes_precedence_and_can_be_none() {
     let of = |browser| found(&[("DISPLAY", ":0"), ("BROWSER", browser)], Platform::Other);
     assert_eq!(of("a -x:b %s"), ["a -x", "b %s", "xdg-open"]);
     assert_eq!(of(""), ["xdg-open"]);
@@ -44,7 +44,7 @@ fn a_persons_own_choice_goes_first_and_may_be_none() {
 }
 
 #[test]
-fn a_browser_that_is_named_is_used_without_a_screen_and_over_ssh() {
+fn browser_variable_is_used_without_a_display_and_over_ssh() {
     let own = ("BROWSER", "code --open-url");
     assert_eq!(found(&[own], Platform::Other), ["code --open-url"]);
     let over = [own, ("DISPLAY", ":0"), ("SSH_TTY", "/dev/pts/1")];
@@ -53,7 +53,7 @@ fn a_browser_that_is_named_is_used_without_a_screen_and_over_ssh() {
 }
 
 #[test]
-fn the_address_is_one_argument_whatever_is_in_it() {
+fn url_is_passed_as_a_single_argument() {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let address = "https://a.example/?x=1&y=$(z);w";
     assert_eq!(with_address(&words("b -n"), address), ["b", "-n", address]);
@@ -62,7 +62,7 @@ fn the_address_is_one_argument_whatever_is_in_it() {
 }
 
 #[test]
-fn only_pages_are_opened() {
+fn only_http_urls_are_opened() {
     for page in ["https://a.example/x", "HTTP://127.0.0.1:1/", "http://a"] {
         assert!(is_page(page), "{page}");
     }
@@ -74,7 +74,7 @@ fn only_pages_are_opened() {
 }
 
 #[test]
-fn a_program_that_is_not_there_gives_way_to_the_next() {
+fn a_missing_browser_falls_back_to_the_next_command() {
     let words = |text: &str| vec![text.to_owned()];
     let opener =
         |names: &[&str]| Opener { commands: names.iter().map(|name| words(name)).collect() };

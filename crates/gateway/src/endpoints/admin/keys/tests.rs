@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn every_scope_has_a_name() {
+fn every_scope_round_trips_through_its_name() {
     for scope in Scope::ALL {
         let word: ScopeWord = serde_json::from_value(scope.as_str().into()).unwrap();
         assert_eq!(known(&[word]), [scope]);
@@ -11,14 +11,14 @@ fn every_scope_has_a_name() {
 }
 
 #[test]
-fn moments_are_read_to_the_microsecond() {
+fn times_are_parsed_to_the_microsecond() {
     let at = parse_time("1970-01-01T01:00:00.000002+01:00").unwrap();
     assert_eq!(at.micros(), 2);
     assert!(parse_time("tomorrow").is_err() && parse_time("").is_err());
 }
 
 #[test]
-fn a_change_of_nothing_is_none() {
+fn an_empty_patch_changes_nothing() {
     let change = change_of(KeyBody::default()).unwrap();
     assert_eq!(change, KeyChange::default());
 }

@@ -21,7 +21,7 @@ fn amounts_are_exact() {
 }
 
 #[test]
-fn numbers_may_be_missing() {
+fn missing_numbers_are_none() {
     let fields = Fields::parse(b"rate=12&bad=x");
     assert_eq!(number(&fields, "rate"), Ok(Some(12)));
     assert_eq!(number(&fields, "missing"), Ok(None));

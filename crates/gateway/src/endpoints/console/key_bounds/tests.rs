@@ -32,7 +32,7 @@ fn record(lineage: i64, change: impl FnOnce(&mut KeyRecord)) -> KeyRecord {
 }
 
 #[test]
-fn a_key_manages_only_what_it_could_do_itself() {
+fn a_key_manages_only_keys_within_its_own_rights() {
     let full = record(1, |_| {});
     let narrow = record(2, |record| record.key.scopes = vec![Scope::Chat]);
     let of_model = record(3, |record| record.key.models = Some(vec!["a/b".to_owned()]));
@@ -52,7 +52,7 @@ fn a_key_manages_only_what_it_could_do_itself() {
 }
 
 #[test]
-fn limits_stay_below_the_most_or_the_present_ones() {
+fn limits_cannot_exceed_the_maximum_or_current_value() {
     let spend = |micros| Limits { spend: Some(Micros::new(micros)), ..Limits::default() };
     let most = spend(10);
     assert_eq!(exceeded(spend(10), most, most), None);
@@ -68,7 +68,7 @@ fn limits_stay_below_the_most_or_the_present_ones() {
 }
 
 #[test]
-fn budgets_stay_below_the_most_or_the_present_ones() {
+fn budgets_cannot_exceed_the_maximum_or_current_value() {
     let budget = |micros, period| Limits {
         budget: Some(Budget { amount: Micros::new(micros), period }),
         ..Limits::default()

@@ -44,7 +44,7 @@ async fn slow_usage_is_pending_then_shared() {
 }
 
 #[tokio::test]
-async fn failed_usage_is_an_error_and_asked_for_again() {
+async fn failed_usage_is_an_error_and_requested_again() {
     let slow = SlowUsage::default();
     let failing = async { Err(PageError::internal()) };
     assert!(slow.get("a".to_owned(), failing).await.is_err());

@@ -8,7 +8,7 @@ fn prose_is_escaped_and_code_is_marked() {
 }
 
 #[test]
-fn fields_within_themselves_end_somewhere() {
+fn recursive_fields_are_limited_in_depth() {
     let document = serde_json::json!({
         "loop": { "properties": { "again": { "$ref": "#/loop" } } },
     });

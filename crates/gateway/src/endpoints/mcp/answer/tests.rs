@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_answer_is_cut_between_characters_and_says_so() {
+fn answers_are_truncated_at_characters_with_a_note() {
     let long = "é".repeat(usize::try_from(MAX_CHARS).unwrap() + 1);
     let value = json!({"model": "a/b", "choices": [{"message": {"content": long},
         "finish_reason": "stop"}], "usage": {"prompt_tokens": 3, "completion_tokens": 4}});
@@ -17,7 +17,7 @@ fn an_answer_is_cut_between_characters_and_says_so() {
 }
 
 #[test]
-fn results_and_pages_read_well() {
+fn results_and_pages_are_formatted_as_text() {
     let found = json!({"results": [{"title": "T", "url": "https://a/", "snippet": "S"}]});
     assert_eq!(of(&ResultStyle::Results, found).0, "1. T\n   https://a/\n   S\n");
     assert_eq!(of(&ResultStyle::Results, json!({"results": []})).0, "No results.");
@@ -30,7 +30,7 @@ fn results_and_pages_read_well() {
 }
 
 #[test]
-fn a_job_says_how_it_goes_and_then_what_came_out() {
+fn a_job_shows_its_progress_and_then_its_report() {
     let of = |value: Value| super::of(&ResultStyle::Job, value).0;
     let mut value = json!({"id": "job_1", "status": "running", "report": null,
         "progress": {"step": "read", "done": 2, "total": 9}, "error": null});
@@ -47,7 +47,7 @@ fn a_job_says_how_it_goes_and_then_what_came_out() {
 }
 
 #[test]
-fn models_are_chosen_and_bounded() {
+fn models_are_filtered_and_limited() {
     let model = |id: &str| {
         json!({"id": id, "object": "model", "created": 1, "owned_by": "a",
         "capabilities": [], "price_micros": 1, "context_length": null})

@@ -17,7 +17,7 @@ fn allows(host: &str, origin: Option<&str>) -> bool {
 }
 
 #[test]
-fn hosts_are_ours_named_or_addresses() {
+fn own_configured_and_ip_hosts_are_accepted() {
     for host in [
         "ai.example.com",
         "AI.example.com:443",
@@ -37,7 +37,7 @@ fn hosts_are_ours_named_or_addresses() {
 }
 
 #[test]
-fn origins_are_ours_named_or_of_this_machine() {
+fn own_configured_and_loopback_origins_are_accepted() {
     for origin in [
         "https://ai.example.com",
         "http://localhost:6274",

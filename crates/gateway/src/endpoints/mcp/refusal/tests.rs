@@ -26,7 +26,7 @@ fn unreadable_bodies_get_distinct_errors() {
 }
 
 #[test]
-fn every_other_refusal_keeps_its_status_and_its_reason() {
+fn other_rejections_keep_status_and_reason() {
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for status in [StatusCode::NOT_ACCEPTABLE, StatusCode::UNSUPPORTED_MEDIA_TYPE] {
         let told = json!({"jsonrpc": "2.0", "id": 1,

@@ -7,7 +7,7 @@ use wire::search::{MAX_QUERY_CHARS, MAX_RESULTS};
 use super::*;
 
 #[test]
-fn every_schema_is_an_object_in_one_piece() {
+fn every_schema_is_a_self_contained_object() {
     assert_eq!(DESCRIBED.len(), ALL.len());
     for tool in &ALL {
         let described = tool.described();

@@ -16,7 +16,7 @@ fn about() -> About {
 }
 
 #[test]
-fn a_model_is_described_by_what_its_file_says() {
+fn model_description_comes_from_the_file() {
     assert_eq!(
         description(&about()),
         "SmolLM2 135M[31m Instruct; licence apache-2.0; 135 M parameters, Q4_1; file size 98 MB, \
@@ -38,7 +38,7 @@ fn counts_are_rounded() {
 }
 
 #[test]
-fn only_models_of_a_folder_are_found_and_in_order() {
+fn model_files_of_a_folder_are_found_in_order() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["b.gguf", "a.GGUF", "c.bin", "with space.gguf", "d*.gguf", ".gguf"] {
         std::fs::write(folder.path().join(name), b"").unwrap();

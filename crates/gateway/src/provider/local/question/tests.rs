@@ -58,7 +58,7 @@ fn all_supported_fields_are_parsed() {
 }
 
 #[test]
-fn null_and_nothing_are_the_same() {
+fn null_fields_are_ignored() {
     let names = ["max_tokens", "temperature", "seed", "stop", "tools", "n", "logprobs"];
     let nulls = names.map(|name| (name.to_owned(), Value::Null)).into_iter().collect();
     let question = parse(&Value::Object(nulls)).unwrap();
@@ -67,7 +67,7 @@ fn null_and_nothing_are_the_same() {
 }
 
 #[test]
-fn tools_are_refused_unless_none_may_be_called() {
+fn tools_are_rejected_unless_tool_choice_is_none() {
     let tools = json!([{"type": "function", "function": {"name": "f"}}]);
     assert_eq!(refused(&json!({"tools": tools})), ("tools".to_owned(), NO_TOOLS.to_owned()));
     assert_eq!(refused(&json!({"functions": [{"name": "f"}]})).0, "functions");
@@ -82,7 +82,7 @@ fn tools_are_refused_unless_none_may_be_called() {
 }
 
 #[test]
-fn unsupported_features_are_refused_by_name() {
+fn unsupported_features_are_rejected_by_name() {
     for (more, param) in [
         (json!({"n": 2}), "n"),
         (json!({"n": 0}), "n"),
@@ -104,7 +104,7 @@ fn unsupported_features_are_refused_by_name() {
 }
 
 #[test]
-fn numbers_out_of_range_and_wrong_types_are_refused_by_name() {
+fn out_of_range_numbers_and_wrong_types_are_rejected_by_name() {
     for (more, param, says) in [
         (json!({"temperature": 2.1}), "temperature", "from 0 to 2"),
         (json!({"temperature": "warm"}), "temperature", "from 0 to 2"),

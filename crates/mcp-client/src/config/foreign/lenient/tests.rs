@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn comments_and_trailing_commas_are_allowed() {
+fn json_comments_and_trailing_commas_are_allowed() {
     for (text, expected) in [
         ("{\"a\": 1, }", json!({"a": 1})),
         ("{// c\n\"a\": [1, 2, /* x, */ ], // end }\n}", json!({"a": [1, 2]})),
@@ -20,7 +20,7 @@ fn comments_and_trailing_commas_are_allowed() {
 }
 
 #[test]
-fn what_is_still_wrong_is_told_by_its_place_only() {
+fn syntax_errors_contain_only_their_position() {
     let error = parse("{ // x\n \"a\": s3cret }").unwrap_err();
     assert_eq!(error, ForeignError::NotJson { line: 2, column: 7 });
     assert!(parse("[1,,2]").is_err() && parse("{,}").is_ok_and(|v| v == json!({})));
@@ -34,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn strict_json_stays_what_it_is(text in "\\PC{0,20}") {
+    fn strict_json_is_unchanged(text in "\\PC{0,20}") {
         let value = json!({"a": [text, 1], "b": {}});
         prop_assert_eq!(parse(&strict(&value.to_string())), Ok(value));
     }

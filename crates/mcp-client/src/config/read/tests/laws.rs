@@ -107,19 +107,19 @@ fn shown(parsed: &Parsed) -> String {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_parsed_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         parse(&String::from_utf8_lossy(&bytes), &scope());
     }
 
     #[test]
-    fn anything_like_yaml_is_read_without_panic(text in yaml_like()) {
+    fn yaml_like_text_is_parsed_without_panic(text in yaml_like()) {
         let parsed = parse(&text, &secret_scope());
         prop_assert!(!shown(&parsed).contains(SECRET));
         prop_assert!(parsed.problems.is_sorted_by_key(|problem| problem.line));
     }
 
     #[test]
-    fn a_resolved_value_is_never_shown(entry in any_entry()) {
+    fn resolved_values_are_never_shown(entry in any_entry()) {
         let text = json!({"mcp_servers": {"s": entry}}).to_string();
         let parsed = parse(&text, &secret_scope());
         prop_assert!(!shown(&parsed).contains(SECRET), "{}", shown(&parsed));
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn json_and_yaml_of_the_same_entry_are_the_same(entry in any_entry()) {
+    fn json_and_yaml_entries_parse_equally(entry in any_entry()) {
         let text = json!({"mcp_servers": {"s": entry}}).to_string();
         let mut parsed = parse(&text, &scope());
         match parse_entry("s", &entry, &scope()) {
@@ -151,7 +151,7 @@ proptest! {
 }
 
 #[test]
-fn an_entry_from_json_has_no_place() {
+fn json_entries_have_no_position() {
     let (configured, problems) =
         parse_entry("s", &json!({"command": "x", "comand": 1}), &scope()).unwrap();
     assert_eq!(configured.line, 0);

@@ -17,13 +17,13 @@ fn text(text: Option<&Text>) -> Option<&str> {
 }
 
 #[test]
-fn an_entry_with_only_an_address_has_every_default() {
+fn a_minimal_remote_entry_has_every_default() {
     let endpoint = Box::new(HttpEndpoint::new("https://a.b/mcp"));
     assert_eq!(clean(&remote("")), ServerEntry::new("s", Endpoint::Http(endpoint)));
 }
 
 #[test]
-fn addresses_are_http_or_https_with_a_host() {
+fn urls_are_http_or_https_with_a_host() {
     for (value, expected) in [
         ("http://localhost:3000", "http://localhost:3000"),
         ("HTTPS://A.B/x?y=1", "HTTPS://A.B/x?y=1"),
@@ -56,7 +56,7 @@ fn addresses_are_http_or_https_with_a_host() {
 }
 
 #[test]
-fn an_address_whose_host_is_not_set_is_refused_unless_it_is_not_used() {
+fn an_unset_host_is_rejected_unless_the_server_is_disabled() {
     let parsed = parse(&entry("url: https://${NOPE}/x"), &scope());
     assert_eq!(parsed.servers, []);
     assert_eq!(parsed.problems.len(), 2);
@@ -66,7 +66,7 @@ fn an_address_whose_host_is_not_set_is_refused_unless_it_is_not_used() {
 }
 
 #[test]
-fn headers_are_checked_without_being_shown() {
+fn headers_are_validated_without_being_shown() {
     let entry = clean(&remote("headers: {Authorization: 'Bearer ${TOKEN}', X-N: 1.10}"));
     let headers: Vec<_> =
         http(&entry).headers.iter().map(|(n, v)| (n.as_str(), v.value())).collect();
@@ -87,7 +87,7 @@ fn headers_are_checked_without_being_shown() {
 }
 
 #[test]
-fn the_transport_is_a_word() {
+fn transport_names_are_parsed() {
     for (word, expected) in [
         ("sse", HttpTransport::Sse),
         ("SSE", HttpTransport::Sse),
@@ -103,7 +103,7 @@ fn the_transport_is_a_word() {
 }
 
 #[test]
-fn certificates_are_judged_by_a_switch_or_a_path() {
+fn ssl_verify_is_a_switch_or_a_path() {
     let verify =
         |value: &str| http(&clean(&remote(&format!("ssl_verify: {value}")))).verify.clone();
     assert_eq!(verify("true"), Verify::System);
@@ -123,7 +123,7 @@ fn certificates_are_judged_by_a_switch_or_a_path() {
 }
 
 #[test]
-fn a_client_certificate_has_three_forms() {
+fn client_certificates_have_three_forms() {
     let cert = |lines: &str| http(&clean(&remote(lines))).client_cert.clone().unwrap();
     let one = cert("client_cert: ~/c.pem");
     assert_eq!((one.cert.value(), text(one.key.as_ref())), ("/home/ada/c.pem", None));
@@ -140,7 +140,7 @@ fn a_client_certificate_has_three_forms() {
 }
 
 #[test]
-fn other_forms_of_a_client_certificate_are_refused() {
+fn invalid_client_certificates_are_rejected() {
     for (lines, key) in [
         ("client_key: k.pem", "client_key"),
         ("client_cert: [c, k]\nclient_key: k", "client_key"),
@@ -161,7 +161,7 @@ fn other_forms_of_a_client_certificate_are_refused() {
 }
 
 #[test]
-fn sign_in_is_oauth_or_nothing() {
+fn auth_is_oauth_or_absent() {
     assert_eq!(http(&clean(&remote("auth: null"))).auth, Auth::Static);
     let entry = clean(&remote("auth: OAuth"));
     let Auth::OAuth(options) = &http(&entry).auth else { panic!() };
@@ -179,7 +179,7 @@ fn sign_in_is_oauth_or_nothing() {
 }
 
 #[test]
-fn every_option_of_the_sign_in_is_read() {
+fn every_oauth_option_is_parsed() {
     let lines = "auth: oauth\noauth:\n  client_metadata_url: https://a.b/c.json\n  cimd: no\n  \
                  user_agent: agent/1\n  client_id: 5\n  client_secret: s3cret\n  client_name: n\n  \
                  token_endpoint_auth_method: none\n  redirect_uri: https://p/cb\n  \
@@ -219,7 +219,7 @@ fn every_option_of_the_sign_in_is_read() {
 }
 
 #[test]
-fn empty_options_of_the_sign_in_are_not_set() {
+fn empty_oauth_options_are_unset() {
     let lines = "auth: oauth\noauth: {user_agent: '', scope: , client_id: '', redirect_port: 0}";
     let entry = clean(&remote(lines));
     let Auth::OAuth(options) = &http(&entry).auth else { panic!() };
@@ -227,7 +227,7 @@ fn empty_options_of_the_sign_in_are_not_set() {
 }
 
 #[test]
-fn wrong_options_of_the_sign_in_are_told() {
+fn invalid_oauth_options_are_rejected() {
     let oauth = |option: &str| remote(&format!("auth: oauth\noauth: {option}"));
     for option in [
         "{redirect_port: 65536}",
@@ -268,7 +268,7 @@ fn options(entry: &ServerEntry) -> &OauthOptions {
 }
 
 #[test]
-fn every_flow_is_read_with_what_it_needs() {
+fn every_flow_is_parsed_with_its_required_options() {
     for (lines, flow) in [
         ("flow: browser", Flow::Browser),
         ("flow: ", Flow::Browser),
@@ -286,7 +286,7 @@ fn every_flow_is_read_with_what_it_needs() {
 }
 
 #[test]
-fn a_flow_that_lacks_something_is_refused_for_each_thing() {
+fn every_missing_flow_option_is_reported() {
     let messages = |lines: &str| -> Vec<String> {
         let parsed = parse(&oauth(lines), &scope());
         assert_eq!(parsed.servers, [], "{lines}");
@@ -304,7 +304,7 @@ fn a_flow_that_lacks_something_is_refused_for_each_thing() {
 }
 
 #[test]
-fn a_flow_nobody_knows_is_told_and_a_person_signs_in() {
+fn an_unknown_flow_warns_and_falls_back_to_the_browser() {
     let (entry, problem) = warned(&oauth("flow: client_credential"));
     assert_eq!(options(&entry).flow, Flow::Browser);
     assert_eq!(problem.key.as_deref(), Some("oauth.flow"));
@@ -314,7 +314,7 @@ fn a_flow_nobody_knows_is_told_and_a_person_signs_in() {
 }
 
 #[test]
-fn how_a_client_proves_itself_is_one_of_the_known_ways() {
+fn token_endpoint_auth_method_must_be_known() {
     for word in ["none", "client_secret_basic", "client_secret_post"] {
         let entry = clean(&oauth(&format!("token_endpoint_auth_method: {word}")));
         assert_eq!(options(&entry).token_endpoint_auth_method.as_ref().unwrap().value(), word);
@@ -326,7 +326,7 @@ fn how_a_client_proves_itself_is_one_of_the_known_ways() {
 }
 
 #[test]
-fn where_the_browser_comes_back_to_is_this_machine_or_encrypted() {
+fn redirect_uris_are_loopback_or_https() {
     for uri in ["https://proxy.test/cb", "http://127.0.0.1:9/cb", "http://localhost/cb"] {
         let entry = clean(&oauth(&format!("redirect_uri: '{uri}'")));
         assert_eq!(options(&entry).redirect_uri.as_ref().unwrap().value(), uri);
@@ -350,7 +350,7 @@ fn where_the_browser_comes_back_to_is_this_machine_or_encrypted() {
 }
 
 #[test]
-fn an_identity_provider_is_reached_safely_and_secrets_are_not_shown() {
+fn idp_urls_must_be_secure_and_secrets_are_hidden() {
     let problem = refused(&oauth("idp_token_endpoint: 'http://idp.test/token'"));
     assert_eq!(problem.message, "must be an https URL, or an http URL of this machine");
     let lines = "flow: enterprise, client_id: c, idp_client_id: i, idp_client_secret: s3cret-1, \
@@ -364,7 +364,7 @@ fn an_identity_provider_is_reached_safely_and_secrets_are_not_shown() {
 }
 
 #[test]
-fn paths_of_the_sign_in_lead_home() {
+fn oauth_paths_expand_the_home_folder() {
     let entry = clean(&oauth("private_key: ~/k.pem, assertion_file: ~/a"));
     let options = options(&entry);
     for (path, end) in [(&options.private_key, "/k.pem"), (&options.assertion_file, "/a")] {

@@ -7,7 +7,7 @@ fn headers(page: Page) -> http::HeaderMap {
 }
 
 #[test]
-fn words_of_others_are_only_text() {
+fn peer_text_is_escaped() {
     let evil = "<img src=x onerror=alert(1)>\"'&\u{0}";
     let ending = LoginOutcome::Failed {
         server: evil.to_owned(),
@@ -28,13 +28,13 @@ fn a_command_in_a_hint_is_code() {
 }
 
 #[test]
-fn long_words_are_cut() {
+fn long_peer_text_is_truncated() {
     let html = failed("s", &"x".repeat(100_000), None).html;
     assert_eq!(html.matches("xxxxxxxxxx").count(), MAX_TEXT_CHARS / 10);
 }
 
 #[test]
-fn every_page_is_a_whole_document_that_loads_nothing() {
+fn every_page_is_complete_and_loads_no_resources() {
     let pages = [
         signed_in("docs"),
         failed("docs", "w", Some("h")),
@@ -61,7 +61,7 @@ fn every_page_is_a_whole_document_that_loads_nothing() {
 }
 
 #[test]
-fn the_browser_is_sent_on_to_web_addresses_only() {
+fn the_browser_is_redirected_only_to_http_urls() {
     let address = "https://login.example.com/authorize?a=b&c=d";
     let page = redirect_to(address);
     assert_eq!(page.status, StatusCode::FOUND);

@@ -26,7 +26,7 @@ fn parsed(change: impl FnOnce(&mut Value)) -> Result<DeviceAuthorization, Error>
 }
 
 #[test]
-fn a_code_is_read_with_its_pages_lifetime_and_interval() {
+fn a_device_code_response_is_parsed() {
     let read = parsed(|_| {}).unwrap();
     assert_eq!((&*read.device_code, &*read.user_code), ("d", "ABCD-EFGH"));
     assert_eq!(read.verification_uri, "https://a.example/device");
@@ -42,7 +42,7 @@ fn a_code_is_read_with_its_pages_lifetime_and_interval() {
 }
 
 #[test]
-fn a_page_that_is_not_encrypted_or_printable_is_refused() {
+fn insecure_or_unprintable_verification_uris_are_rejected() {
     for page in [
         "javascript:alert(1)",
         "file:///etc/passwd",
@@ -64,7 +64,7 @@ fn a_page_that_is_not_encrypted_or_printable_is_refused() {
 }
 
 #[test]
-fn a_code_that_is_not_printable_or_too_long_is_refused() {
+fn unprintable_or_oversized_codes_are_rejected() {
     let long = "x".repeat(MAX_USER_CODE_BYTES + 1);
     for code in ["\u{1b}[31mABCD", "AB\nCD", "AB\u{200b}CD", "AB\u{7f}", "", &long] {
         let error = parsed(|body| body["user_code"] = code.into()).err().unwrap().to_string();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn files_are_told_apart_by_their_server() {
+fn files_are_assigned_to_their_server() {
     let folder = tempfile::tempdir().unwrap();
     for name in [
         "docs.json",

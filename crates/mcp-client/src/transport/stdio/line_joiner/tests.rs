@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_message_is_whole_when_its_last_bracket_closes() {
+fn a_message_is_complete_when_its_last_bracket_closes() {
     let mut joined = LineJoiner::default();
     assert_eq!(joined.push(b"{"), JoinResult::Incomplete);
     assert_eq!(joined.push(br#"  "a": ["}", "\"]","#), JoinResult::Incomplete);
@@ -15,7 +15,7 @@ fn a_message_is_whole_when_its_last_bracket_closes() {
 }
 
 #[test]
-fn what_is_too_long_or_breaks_a_string_is_given_up() {
+fn oversized_or_broken_messages_are_abandoned() {
     let mut joined = LineJoiner::default();
     assert_eq!(joined.push(b"{\"a"), JoinResult::Abandoned(b"{\"a".to_vec()));
     assert_eq!(joined.push(b"["), JoinResult::Incomplete);

@@ -11,7 +11,7 @@ fn paths(system: System, variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn each_system_has_its_places() {
+fn each_platform_has_its_import_paths() {
     insta::assert_snapshot!(paths(System::Linux, &[]), @r"
     /h/.config/Claude/claude_desktop_config.json
     /h/.claude.json
@@ -65,7 +65,7 @@ fn each_system_has_its_places() {
 }
 
 #[test]
-fn at_home_no_file_stands_twice() {
+fn no_file_is_listed_twice_in_the_home_folder() {
     let home = Path::new("/h");
     let files = possible(System::Linux, Some(home), &BTreeMap::new(), home);
     let cursor = files.iter().filter(|file| file.kind == Kind::Cursor).count();

@@ -11,7 +11,7 @@ fn of(entry: &Json) -> Vec<String> {
 }
 
 #[test]
-fn no_link_names_a_file() {
+fn links_that_reference_files_are_rejected() {
     let refused = |entry: Json| {
         let told = refuse_files(entry.as_object().unwrap());
         told.map_err(|told| told.message.unwrap_or_default()).err()
@@ -38,7 +38,7 @@ fn no_link_names_a_file() {
 }
 
 #[test]
-fn what_is_dangerous_is_told() {
+fn dangerous_entries_get_warnings() {
     let env = json!({"ld_preload": "x", "DYLD_INSERT_LIBRARIES": "x", "MODE": "fast"});
     let told = of(&json!({"command": "/bin/BASH.exe", "args": ["x.sh"], "env": env}));
     assert_eq!(told.len(), 2, "{told:?}");
@@ -60,7 +60,7 @@ fn what_is_dangerous_is_told() {
 }
 
 #[test]
-fn variables_that_change_programs_or_trust_are_cautioned_about() {
+fn variables_that_change_programs_or_trust_get_warnings() {
     for name in ["NODE_ENV", "API_KEY", "PYTHONUNBUFFERED", "GIT_AUTHOR_NAME", "LOG_LEVEL"] {
         assert!(of(&json!({"command": "x", "env": {name: "1"}})).is_empty(), "{name}");
     }
@@ -100,7 +100,7 @@ fn variables_that_change_programs_or_trust_are_cautioned_about() {
 }
 
 #[test]
-fn interpreters_with_code_and_programs_that_download_are_cautioned_about() {
+fn inline_code_and_downloading_programs_get_warnings() {
     let told = of(&json!({"command": "npx", "args": ["@scope/sh", "bash-x"]}));
     assert_eq!(told, ["`npx` downloads a package and runs it"]);
     for (command, args) in [
@@ -144,7 +144,7 @@ fn interpreters_with_code_and_programs_that_download_are_cautioned_about() {
 }
 
 #[test]
-fn the_host_is_what_is_connected_to() {
+fn shown_host_is_the_host_of_the_connection() {
     for (address, expected) in [
         ("https://example.com/mcp", "example.com"),
         ("https://bank.example@evil.example:8443/x@y", "evil.example:8443"),

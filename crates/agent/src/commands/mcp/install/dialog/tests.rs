@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_what_is_what_it_looks_like_stands_for_itself() {
+fn only_unambiguous_ascii_is_shown_unescaped() {
     for (text, shown) in [
         ("npx -y größe 東京", "npx -y gr\\u00f6\\u00dfe \\u6771\\u4eac"),
         ("p\u{430}ypal.example", "p\\u0430ypal.example"),
@@ -18,7 +18,7 @@ fn only_what_is_what_it_looks_like_stands_for_itself() {
 }
 
 #[test]
-fn escapes_stand_for_the_same_json() {
+fn escaped_json_parses_to_the_same_value() {
     let entry = serde_json::json!({"command": "a\u{202e}\u{e0041}\u{1b}\n\"b\"", "\u{200b}": 1});
     let shown = plain(&serde_json::to_string_pretty(&entry).unwrap());
     assert!(shown.is_ascii() && !shown.contains('\u{1b}'));
@@ -26,7 +26,7 @@ fn escapes_stand_for_the_same_json() {
 }
 
 #[test]
-fn words_can_be_told_apart() {
+fn ambiguous_arguments_are_quoted() {
     for (text, shown) in [
         ("npx", "npx"),
         ("~/x-${A}", "~/x-${A}"),

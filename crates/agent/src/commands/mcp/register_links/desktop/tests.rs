@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_path_is_quoted_where_it_must_be() {
+fn paths_are_quoted_where_needed() {
     for (path, written) in [
         ("/usr/bin/agent", "/usr/bin/agent"),
         ("/a b/agent", "\"/a b/agent\""),
@@ -19,7 +19,7 @@ fn a_path_is_quoted_where_it_must_be() {
 }
 
 #[test]
-fn only_our_choice_is_taken_back() {
+fn only_our_default_handler_entry_is_removed() {
     let ours = "x-scheme-handler/agent=agent-mcp-link.desktop";
     let others = "[Default Applications]\ntext/html=a.desktop;\n";
     for end in ["", ";", ";\n", "\n"] {
@@ -34,7 +34,7 @@ fn only_our_choice_is_taken_back() {
 }
 
 #[test]
-fn a_link_goes_to_the_home_and_the_profile_of_who_registered() {
+fn links_open_with_the_registered_home_and_profile() {
     let exec = |home, profile, is_graphical| {
         let file = file("/bin/agent", home, profile, is_graphical);
         assert!(file.contains(&format!("\nTerminal={}\n", !is_graphical)), "{file}");

@@ -45,7 +45,7 @@ fn an_application_is_made_that_opens_links_in_the_dashboard() {
 }
 
 #[test]
-fn a_link_goes_to_the_home_and_the_profile_of_who_registered() {
+fn links_open_with_the_registered_home_and_profile() {
     let script = script("/it's \"here\"/agent", Some("/my home"), Some("work"));
     let line = script.lines().nth(1).unwrap();
     assert_eq!(

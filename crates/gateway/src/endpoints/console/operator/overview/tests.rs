@@ -6,7 +6,7 @@ use super::Totals;
 use crate::metrics::Metrics;
 
 #[test]
-fn latency_is_the_bound_that_a_share_of_the_requests_does_not_exceed() {
+fn latency_percentile_is_the_upper_bound_of_its_bucket() {
     let metrics = Metrics::new();
     assert_eq!(Totals::of(&metrics.text(0)).latency(50), "none yet");
     for (operation, millis, times) in
