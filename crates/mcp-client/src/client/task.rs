@@ -14,7 +14,7 @@ use crate::router::Progress;
 use crate::session::{CallOptions, PolledTask, Session, StartedTask, TaskState, Timeouts};
 use crate::supervisor::{CallEffect, ServerHandle, backoff};
 
-/// How often in a row a look at a task may fail before the client gives up; the task may go on.
+/// How often in a row a look at a task may fail before the client gives up; the task may continue.
 const MAX_FAILED_POLLS: u32 = 5;
 
 impl Client {
@@ -29,7 +29,7 @@ impl Client {
         Ok(polled?.state)
     }
 
-    /// Waits for the end of a task and returns its result. If dropped, the task goes on.
+    /// Waits for the end of a task and returns its result. If dropped, the task continues.
     pub async fn task_result(
         &self,
         task: &ServerTask,

@@ -27,7 +27,7 @@ use crate::terminal_person::TerminalPerson;
 #[command(
     arg_required_else_help = true,
     after_help = "\
-Some tools run as a task at their server, which goes on if this program is killed. The tasks that \
+Some tools run as a task at their server, which continues if this program is killed. The tasks that \
 are not known to have ended are in mcp-tasks.json of the profile.
 
 Examples:
@@ -58,7 +58,7 @@ pub(crate) struct ListArgs {
 /// Wait for the end of a task and print its result
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Ctrl-C stops waiting; the task goes on.
+Ctrl-C stops waiting; the task continues.
 
 Examples:
   agent mcp tasks result 786512e2
@@ -84,8 +84,8 @@ pub(crate) fn run(command: &Command, session: &Session) -> Result<(), Diagnostic
     let kept = fleet.tasks.read();
     let kept = kept.map_err(|error| Diagnostic::failed("cannot read the tasks").because(&error))?;
     match command {
-        Command::List(args) => list(kept, args, &fleet, session),
-        Command::Result(args) => finish(found(kept, &args.id)?, args, fleet, session),
+        Command::List(args) => list(&kept, args, &fleet, session),
+        Command::Result(args) => finish(&found(kept, &args.id)?, args, fleet, session),
         Command::Cancel(args) => cancel(&found(kept, &args.id)?, &fleet, session),
     }
 }
@@ -106,7 +106,7 @@ fn found(kept: Vec<KeptTask>, id: &str) -> Result<KeptTask, Diagnostic> {
 }
 
 fn list(
-    kept: Vec<KeptTask>,
+    kept: &[KeptTask],
     args: &ListArgs,
     fleet: &McpServers,
     session: &Session,
@@ -119,7 +119,7 @@ fn list(
     } else {
         connected(fleet, entries, async |client| {
             let mut states = Vec::new();
-            for kept in &kept {
+            for kept in kept {
                 states.push(Some(match client.task_state(&kept.task).await {
                     Ok(state) => state.to_string(),
                     Err(Error::Rpc(_)) => "unknown to the server".to_owned(),
@@ -156,7 +156,7 @@ fn list(
 }
 
 fn finish(
-    kept: KeptTask,
+    kept: &KeptTask,
     args: &ResultArgs,
     mut fleet: McpServers,
     session: &Session,
