@@ -145,6 +145,7 @@ pub(crate) fn locked(app: &App) -> Response {
     show_as(StatusCode::UNAUTHORIZED, &LockedPage { frame: frame(app, "Open the dashboard") })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "handlers return it as their result")]
 pub(crate) fn show<T: Template>(page: &T) -> PageResult {
     Ok(show_as(StatusCode::OK, page))
 }

@@ -46,7 +46,8 @@ struct SkillProblem {
     reason: String,
 }
 
-/// What `agent skills list --json` says.
+/// The output of `agent skills list --json`.
+#[expect(clippy::struct_field_names, reason = "the keys of the JSON document")]
 #[derive(Debug, Deserialize)]
 struct Skills {
     skills: Vec<Skill>,

@@ -59,6 +59,11 @@ pub(crate) async fn run(db: &mut impl Executor, own: Vec<Comparison>) -> Result<
     for (figure, sql) in comparisons().into_iter().chain(own) {
         compare(db, figure, &sql, &mut check).await?;
     }
+    if check.sum != Micros::ZERO {
+        let (what, stored) = ("all accounts".to_owned(), check.sum.get());
+        check.wrong += 1;
+        check.list(LedgerFinding { what, figure: "sum".to_owned(), stored, added_up: 0 });
+    }
     check_audit(db, &mut check).await?;
     Ok(check)
 }

@@ -1,6 +1,6 @@
 //! `agent chat`: a person at a terminal, or a program, and a model that is scripted.
 
-mod attachments;
+pub(crate) mod attachments;
 mod interactive;
 mod mentions;
 mod piped;

@@ -14,6 +14,7 @@ use agent_test_support::port;
 use agent_test_support::wait::eventually;
 use agent_test_support::weights::{smollm2, smollm2_wheel};
 
+use crate::chat::attachments::IMAGE;
 use crate::gateway::up::Machine;
 
 /// The address in the documentation.
@@ -49,7 +50,7 @@ fn shell(script: &str, home: &Path, work: &Path) -> Command {
 
 /// The files of a reader that pages mention, and the packages that `npx` would download.
 fn add_files(folder: &Path) {
-    fs::write(folder.join("shot.png"), b"\x89PNG\r\n\x1a\nnot much of an image").unwrap();
+    fs::write(folder.join("shot.png"), IMAGE).unwrap();
     symlink(smollm2(), folder.join("some-model.Q8_0.gguf")).unwrap();
     let server = filesystem_stdio(folder);
     let modules = Path::new(&server.args[0]).ancestors().find(|it| it.ends_with("node_modules"));

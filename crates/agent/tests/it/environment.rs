@@ -162,7 +162,7 @@ fn all_commands_work(world: &World, home: &Path, why: &str) {
             assert_eq!(run.code, 0, "{name}: {run:?}");
             let warnings = run.stderr.lines().filter(|line| line.starts_with("warning: "));
             let warnings: Vec<&str> = warnings.collect();
-            let expected = usize::from(name == "chat");
+            let expected = usize::from(matches!(name, "chat" | "run"));
             assert_eq!(warnings.len(), expected, "{name}: {run:?}");
             assert!(warnings.iter().all(|line| line.contains(why)), "{name}: {run:?}");
             assert!(!run.stderr.contains("error: "), "{name}: {run:?}");

@@ -42,7 +42,7 @@ pub(super) fn translate(
     input: &RawObject<'_>,
     capability: Capability,
     target: &Target,
-    media: &config::Media,
+    media: config::Media,
 ) -> ApiResult<MediaInput> {
     match (capability, target.provider.kind) {
         (Capability::Image, config::Kind::OpenAi) => images(input, &target.name, media),
@@ -55,7 +55,7 @@ pub(super) fn translate(
     }
 }
 
-fn images(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResult<MediaInput> {
+fn images(input: &RawObject<'_>, model: &str, media: config::Media) -> ApiResult<MediaInput> {
     required_text(input, "prompt", MAX_PROMPT_CHARS)?;
     let max = media.max_images;
     let count: Option<u32> = option(input, "n", "a whole number")?;
@@ -69,7 +69,7 @@ fn images(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResul
     Ok(MediaInput::Images { body, max: usize::try_from(max).unwrap_or(1) })
 }
 
-fn speech(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResult<MediaInput> {
+fn speech(input: &RawObject<'_>, model: &str, media: config::Media) -> ApiResult<MediaInput> {
     let text = required_text(input, "text", max_chars(media))?;
     let format: Option<String> = option(input, "response_format", "a string")?;
     let is_raw = format.as_deref() == Some("pcm");
@@ -87,7 +87,7 @@ fn speech(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResul
     Ok(MediaInput::Speech { body: input.rewrite(&changes).into(), kind })
 }
 
-fn program(input: &RawObject<'_>, media: &config::Media) -> ApiResult<MediaInput> {
+fn program(input: &RawObject<'_>, media: config::Media) -> ApiResult<MediaInput> {
     const KNOWN: [&str; 4] = ["text", "speed", "pitch", "response_format"];
     let text = required_text(input, "text", max_chars(media))?;
     if let Some(name) = input.names().find(|name| !KNOWN.contains(name)) {
@@ -111,7 +111,7 @@ fn program(input: &RawObject<'_>, media: &config::Media) -> ApiResult<MediaInput
     Ok(MediaInput::Program(Speech { text, speed, pitch }))
 }
 
-fn max_chars(media: &config::Media) -> usize {
+fn max_chars(media: config::Media) -> usize {
     usize::try_from(media.max_text_chars).unwrap_or(usize::MAX)
 }
 

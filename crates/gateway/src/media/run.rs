@@ -68,7 +68,7 @@ impl Media {
         let RunContext { id, caller, idempotency, span } = context;
         let (model, target, capability) = self.resolve(&caller, request)?;
         let input = RawObject::parse(&request.input)?;
-        let input = input::translate(&input, capability, &target, &self.config.media)?;
+        let input = input::translate(&input, capability, &target, self.config.media)?;
         let price = model.prices.of(Operation::Media);
         let order = Order {
             id,

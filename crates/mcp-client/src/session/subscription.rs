@@ -63,10 +63,8 @@ impl Session {
     }
 
     pub(crate) async fn unwatch_resource(&self, uri: &str) -> Result<(), Error> {
-        match self.inner.router.watched().remove(uri) {
-            Some(_) => self.tell_watched("resources/unsubscribe", uri).await,
-            None => Ok(()),
-        }
+        let was_watched = self.inner.router.watched().remove(uri).is_some();
+        if was_watched { self.tell_watched("resources/unsubscribe", uri).await } else { Ok(()) }
     }
 
     async fn tell_watched(&self, method: &str, uri: &str) -> Result<(), Error> {

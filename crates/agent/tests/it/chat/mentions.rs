@@ -55,8 +55,9 @@ fn prompts_arguments_and_resources_are_completed() {
     // A template continues with its own text, then with what the server suggests.
     person.types("\x15What is in @all:demo://resource/dynamic/te\t");
     person.sees("@all:demo://resource/dynamic/text/");
-    person.types("12\t");
-    person.sees("@all:demo://resource/dynamic/text/12 ");
+    // The completed mention is followed by a space.
+    person.types("12\tx");
+    person.sees("@all:demo://resource/dynamic/text/12 x");
     person.types("\x15\x04");
     assert_eq!(person.finish().0, 0);
 }

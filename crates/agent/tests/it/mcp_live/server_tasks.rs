@@ -21,9 +21,11 @@ fn ground(behaviour: Behaviour) -> (HostileHttp, TestHome) {
 
 /// Starts a call, waits until its task was looked at, and ends the program.
 fn ends_by(signal: Signal, site: &HostileHttp, bench: &TestHome) -> Option<i32> {
+    let polls = || site.methods().iter().filter(|method| *method == "tasks/get").count();
+    let before = polls();
     let mut call: Command = bench.command(["mcp", "call", "h/good"]);
     let mut child = call.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    eventually("the task runs", || site.methods().iter().any(|method| method == "tasks/get"));
+    eventually("the task runs", || polls() > before);
     kill_process(Pid::from_child(&child), signal).unwrap();
     child.wait().unwrap().code()
 }

@@ -209,12 +209,11 @@ pub(super) async fn find(
         }
         Some(caller) => (Role::Member, caller.team),
     };
-    let (name, actor) = match &caller {
-        Some(caller) => (caller.member_name.clone(), format!("member:{}", caller.key.member)),
-        None => {
-            request_log::note_operator();
-            ("Operator".to_owned(), format!("console:{}", info.peer.ip()))
-        }
+    let (name, actor) = if let Some(caller) = &caller {
+        (caller.member_name.clone(), format!("member:{}", caller.key.member))
+    } else {
+        request_log::note_operator();
+        ("Operator".to_owned(), format!("console:{}", info.peer.ip()))
     };
     let by = Actor { name: actor, request: Some(info.id.to_string()) };
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());

@@ -1,6 +1,7 @@
 //! How templates show values of the ledger and the store.
 
-#![expect(unreachable_pub, reason = "of the code that the macro generates")]
+#![expect(unreachable_pub, clippy::inline_always, reason = "of the code that the macro generates")]
+#![expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the signature of a filter")]
 
 use askama::{Result, Values};
 use ledger::{Micros, Time};

@@ -234,7 +234,9 @@ impl Server {
             | Behaviour::InputRequiredNothing => say(out, &self.input_required(request, turn)),
             _ => match tasks::started(self.behaviour, era, request) {
                 Some(messages) => {
-                    messages.iter().for_each(|message| out.message(&bytes(message)));
+                    for message in &messages {
+                        out.message(&bytes(message));
+                    }
                     MessageResult::Said
                 }
                 None => self.ask_and_answer(request, &right, out),
