@@ -77,7 +77,7 @@ impl Workspace {
     }
 }
 
-/// Creates an empty folder; removes what an earlier run left.
+/// Creates an empty folder; removes the content of an earlier run.
 pub(crate) fn create_empty(folder: &Path) -> Result {
     let failed = format!("cannot renew {}", folder.display());
     if folder.exists() {

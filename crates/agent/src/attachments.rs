@@ -12,7 +12,7 @@ use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
 
-/// The ends of paths that are attached when they are typed in a message.
+/// Image file extensions: typed paths with these are attached.
 const IMAGE_ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 const MAX_PATHS: usize = 16;
 
@@ -20,7 +20,7 @@ pub(crate) async fn read(path: &Path, attacher: &Attacher) -> Result<Attachment,
     let shown = printable(&path.display().to_string());
     let cannot =
         |error: &std::io::Error| Diagnostic::usage(format!("cannot read {shown}")).because(error);
-    // Opening a pipe would wait for a writer.
+    // Opening a pipe would block until a writer opens it.
     if !fs::metadata(path).map_err(|error| cannot(&error))?.is_file() {
         return Err(Diagnostic::usage(format!("{shown} is not a file")));
     }
@@ -76,13 +76,13 @@ pub(crate) fn words(text: &str) -> Vec<String> {
                 quote = None;
                 words.push(std::mem::take(&mut word));
             }
-            // An apostrophe inside a word is none of a quotation.
+            // An apostrophe inside a word starts no quotation.
             (None, '\'' | '"') if word.is_empty() || word.ends_with('=') => quote = Some(letter),
             (None, letter) if letter.is_whitespace() => words.push(std::mem::take(&mut word)),
             (_, letter) => word.push(letter),
         }
     }
-    // What no second quote closes is no quotation.
+    // A quote without a closing quote is literal.
     if quote.is_some() {
         words.extend(word.split_whitespace().map(str::to_owned));
     } else {

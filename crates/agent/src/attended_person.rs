@@ -1,5 +1,5 @@
-//! A person who answers through another program, such as the dashboard: questions are lines of JSON
-//! on standard output, answers come with their number.
+//! A person who answers through another program, such as the dashboard: questions are lines of
+//! JSON on standard output, and answers refer to them by number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,6 @@ const ALWAYS: (&str, ApprovalAnswer) = ("always", ApprovalAnswer::Always);
 const NO: (&str, ApprovalAnswer) = ("no", ApprovalAnswer::No);
 const STOP: (&str, ApprovalAnswer) = ("stop", ApprovalAnswer::Stop);
 
-/// The questions that wait for an answer.
 #[derive(Debug, Default)]
 pub(crate) struct OpenQuestions {
     asked: Mutex<(u64, HashMap<u64, oneshot::Sender<Value>>)>,
@@ -34,7 +33,7 @@ pub(crate) struct AttendedPerson {
     shown: Sanitizer,
 }
 
-/// A question that waits; dropped, it is closed for everybody who shows it.
+/// An open question. Dropping it closes it in every program that shows it.
 struct Question {
     number: u64,
     person: AttendedPerson,
@@ -45,14 +44,14 @@ impl OpenQuestions {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes an answer. One that comes too late or twice is none.
+    /// Delivers an answer. A late or repeated one is ignored.
     pub(crate) fn answer(&self, number: u64, answer: Value) {
         if let Some(question) = self.asked().1.remove(&number) {
             let _ = question.send(answer);
         }
     }
 
-    /// Nobody answers any more.
+    /// No more answers will come.
     pub(crate) fn close(&self) {
         self.asked().1.clear();
     }
@@ -62,7 +61,7 @@ impl Drop for Question {
     fn drop(&mut self) {
         let (number, person) = (self.number, &self.person);
         person.questions.asked().1.remove(&number);
-        // A reader that has gone needs no news.
+        // The reader may be gone.
         let _ = person.output.json_line(&json!({"type": "question_closed", "question": number}));
     }
 }
@@ -73,7 +72,7 @@ impl AttendedPerson {
         Self { questions, output, shown }
     }
 
-    /// The answer; `None` if nobody gives one.
+    /// The answer; `None` if there is none.
     async fn ask(self, mut question: Value) -> Option<Value> {
         let (sender, answer) = oneshot::channel();
         let number = {
@@ -91,7 +90,6 @@ impl AttendedPerson {
         answer.await.ok()
     }
 
-    /// Lets the person choose one of these words.
     async fn choose(
         self,
         title: String,

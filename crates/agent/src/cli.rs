@@ -1,4 +1,4 @@
-//! The command line: global options, and the session they make.
+//! The command line: global options, and the session built from them.
 
 use std::ffi::OsString;
 
@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::output::{Color, Output, Style, Volume};
 use crate::session::Session;
 
-/// The page of `agent -h`: it fits 24 lines.
+/// The output of `agent -h`: it fits 24 lines.
 const TEMPLATE: &str = "{about}
 Usage: agent [OPTIONS] <COMMAND>
 
@@ -108,7 +108,7 @@ fn with_help_option(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Help and version are data; anything else is a usage error.
+/// Prints help and version to stdout; anything else is a usage error.
 fn tell(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let asked_for_help = matches!(
         error.kind(),
@@ -122,7 +122,7 @@ fn tell(error: &clap::Error, arguments: &[OsString]) -> Exit {
         let (message, help) = in_a_line(&text);
         return output.finish(Err(Diagnostic::usage(message).hint(format!("see `{help} --help`"))));
     }
-    // A closed pipe is no reason to fail.
+    // A closed pipe is no error.
     let _ = error.print();
     if let Some(meant) = nearest_command(error) {
         anstream::eprintln!("\nDid you mean `{meant}`?");
@@ -133,7 +133,7 @@ fn tell(error: &clap::Error, arguments: &[OsString]) -> Exit {
     }
 }
 
-/// The command that a mistyped one is like, where clap suggests none: it misses transposed letters
+/// The command nearest to a mistyped one, if clap suggests none: it misses transposed letters
 /// of short names.
 fn nearest_command(error: &clap::Error) -> Option<String> {
     let is_suggested = error.get(ContextKind::SuggestedSubcommand).is_some();

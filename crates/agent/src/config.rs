@@ -1,4 +1,4 @@
-//! `config.yaml`: read into one document, edited without losing a comment.
+//! `config.yaml`: parsed into one document, edited with comments preserved.
 
 pub(crate) mod document;
 pub(crate) mod lock;
@@ -43,7 +43,7 @@ impl MetricsConfig {
         document.section(METRICS)
     }
 
-    /// Whether to record, if the file says so.
+    /// The recording mode, if the file sets it.
     pub(crate) fn mode(&self) -> Option<Mode> {
         self.mode.as_deref().and_then(Mode::parse)
     }
@@ -54,7 +54,7 @@ pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result<(), Diagnostic
     write(path, &edited(path, [METRICS, "mode", mode.text()])?)
 }
 
-/// The text of the file with another word as the value of a key of a section.
+/// The text of the file with a new value of a key in a section.
 pub(crate) fn edited(path: &Path, [section, key, word]: [&str; 3]) -> Result<String, Diagnostic> {
     with_word(&read(path)?.unwrap_or_default(), [section, key, word]).ok_or_else(|| {
         Diagnostic::configuration(format!("cannot edit {}", path.display()))
@@ -62,7 +62,7 @@ pub(crate) fn edited(path: &Path, [section, key, word]: [&str; 3]) -> Result<Str
     })
 }
 
-/// The edited text; nothing where that cannot be done safely.
+/// The edited text; `None` if that is not safely possible.
 fn with_word(text: &str, [name, mode, word]: [&str; 3]) -> Option<String> {
     let root = Node::from_yaml(text).ok()?;
     let appended = |text: &str| {
@@ -85,7 +85,7 @@ fn with_word(text: &str, [name, mode, word]: [&str; 3]) -> Option<String> {
             None => block::first_lines_of(text, key, section, &[format!("{mode}: {word}")])?,
         },
     };
-    // An edit that does not say what it should is worse than none.
+    // A wrong edit is worse than none.
     let mut meant = root.to_json();
     if !meant.is_object() {
         meant = Json::Object(serde_json::Map::new());
@@ -97,7 +97,7 @@ fn with_word(text: &str, [name, mode, word]: [&str; 3]) -> Option<String> {
     (Node::from_yaml(&edited).ok()?.to_json() == meant).then_some(edited)
 }
 
-/// The text of the configuration; nothing if there is no file.
+/// The text of the configuration; `None` if there is no file.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, Diagnostic> {
     let cannot = || Diagnostic::configuration(format!("cannot read {}", path.display()));
     let file = match fs::metadata(path) {
@@ -117,21 +117,21 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Diagnostic> {
     })
 }
 
-/// The same, with a mark for whatever is not UTF-8.
+/// As above, with replacement characters for invalid UTF-8.
 pub(crate) fn read_lossy(path: &Path) -> Result<Option<String>, Diagnostic> {
     match fs::read(path) {
         Ok(bytes) if bytes.len() as u64 <= MAX_CONFIG_BYTES => {
             Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
         }
-        // It says better what is wrong.
+        // Its error is more precise.
         _ => read(path),
     }
 }
 
-/// Writes a file whole, or not at all. A new one is for its owner alone.
+/// Writes a file atomically. A new one is readable by its owner only.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
     let save = || -> io::Result<()> {
-        // A link stays a link; what it points to is written.
+        // A link is kept; its target is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = made_folder_of(&path)?;
         let mut file = tempfile::Builder::new().prefix(".config-").tempfile_in(&folder)?;
@@ -149,19 +149,19 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// The folder of a file, made for its owner alone if it is missing.
+/// The folder of a file, created with access for its owner only if it is missing.
 pub(crate) fn made_folder_of(path: &Path) -> io::Result<PathBuf> {
     let folder = path.parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
     private_folder(&folder)?;
     Ok(folder)
 }
 
-/// Makes a folder for its owner alone, unless it is there.
+/// Creates a folder with access for its owner only, unless it exists.
 pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Removes a file; whether it was there.
+/// Removes a file; returns whether it existed.
 pub(crate) fn remove_file(path: &Path) -> Result<bool, Diagnostic> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -1,4 +1,4 @@
-//! Errors as they are shown: what failed, why, and what to do next.
+//! User-facing errors: the failure, its causes, and the next step.
 
 use std::error::Error as StdError;
 use std::io;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
-/// How the program ends. The numbers are part of its interface.
+/// Exit codes. The numbers are part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done = 0,
@@ -53,9 +53,9 @@ impl Exit {
 #[derive(Debug)]
 pub(crate) struct Diagnostic {
     pub(crate) exit: Exit,
-    /// What went wrong; nothing if the output has said it already.
+    /// The error message; `None` if the output contains it already.
     pub(crate) message: Option<String>,
-    /// Why, outermost first.
+    /// The causes, outermost first.
     pub(crate) causes: Vec<String>,
     pub(crate) hints: Vec<String>,
 }
@@ -90,17 +90,17 @@ impl Diagnostic {
         Diagnostic::new(exit, "interrupted")
     }
 
-    /// The work failed and the output has said how.
+    /// A failure that the output has already reported.
     pub(crate) fn already_told() -> Self {
         Diagnostic { exit: Exit::Failed, message: None, causes: Vec::new(), hints: Vec::new() }
     }
 
-    /// Adds an error and everything behind it as causes.
+    /// Adds an error and its sources as causes.
     pub(crate) fn because(mut self, error: &dyn StdError) -> Self {
         let mut next = Some(error);
         while let Some(error) = next {
             let text = error.to_string();
-            // A wrapper often repeats what it wraps, or the other way round.
+            // A wrapper often repeats its source, or the other way round.
             let told = |cause: &String| cause.contains(&text) || text.contains(cause.as_str());
             if !self.causes.iter().any(told) {
                 self.causes.push(text);
@@ -128,7 +128,7 @@ impl Diagnostic {
         self
     }
 
-    /// Hints at the name that was probably meant, or at how to find it.
+    /// Suggests a similar name, or else how to find one.
     pub(crate) fn did_you_mean(self, near: Option<&str>, otherwise: impl Into<String>) -> Self {
         match near {
             Some(near) => self.hint(format!("did you mean `{}`?", printable(near))),
@@ -154,7 +154,7 @@ impl Diagnostic {
     }
 }
 
-/// Turns the error of a step into the cause of a diagnostic.
+/// Adds context to the error of a step.
 pub(crate) trait ErrorContext<T>: Sized {
     fn or_diagnostic(self, diagnostic: Diagnostic) -> Result<T, Diagnostic>;
 
@@ -175,7 +175,7 @@ impl<T, E: StdError> ErrorContext<T> for Result<T, E> {
 }
 
 impl From<io::Error> for Diagnostic {
-    /// For errors of standard output only; files have names and deserve better.
+    /// For errors of standard output only; errors of files should have their path.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             // The reader closed standard output.

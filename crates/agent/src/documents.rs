@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
-/// Largest document that is read unless the caller says otherwise, in bytes.
+/// Default maximum size of a document, in bytes.
 pub(crate) const DEFAULT_MAX_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Endings of the files that are looked for in a folder; `.gz` may follow.
+/// Extensions of document files in a folder; `.gz` may follow.
 const ENDINGS: [&str; 3] = ["json", "ndjson", "jsonl"];
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -22,7 +22,7 @@ pub(crate) enum Source {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DocumentSplit {
-    /// As the file's ending says; standard input is one document.
+    /// By the file's extension; standard input is one document.
     ByName,
     Lines,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Oversized {
     max_bytes: u64,
 }
 
-/// A document, or the place of one that is too large.
+/// A document, or the position of one that is too large.
 pub(crate) type SplitDocument<'a> = Result<Document<'a>, Oversized>;
 
 impl Source {
@@ -63,7 +63,7 @@ impl Source {
         }
     }
 
-    /// Reads the source, unpacked, and hands its documents over one by one. `buffer` holds one
+    /// Reads the source, decompressed, and passes on its documents one by one. `buffer` holds one
     /// document at a time, of at most `max_bytes`.
     pub(crate) fn read(
         &self,
@@ -131,7 +131,7 @@ fn read_documents(
             take(piece(buffer, buffer.len(), bounds.max_bytes, first_line));
         }
         if !whole {
-            // What is left of a line that is too long is nobody's document.
+            // Skip the rest of a line that is too long.
             from.skip_until(b'\n')?;
         }
     }
@@ -157,9 +157,8 @@ fn piece(bytes: &[u8], count: usize, max_bytes: u64, first_line: usize) -> Split
     }
 }
 
-/// The sources behind what was typed: files as they are, folders with all they hold, `-` for
-/// standard input. Nothing typed means standard input. What cannot be looked into comes along as
-/// an error.
+/// The sources for these paths: files, folders with all their files, `-` for standard input.
+/// No paths mean standard input. An unreadable folder is returned as an error.
 pub(crate) fn sources(paths: &[PathBuf]) -> Vec<Result<Source, (PathBuf, io::Error)>> {
     if paths.is_empty() {
         return vec![Ok(Source::Stdin)];
@@ -201,9 +200,9 @@ fn is_file(entry: &walkdir::DirEntry) -> bool {
     kind.is_file() || (kind.is_symlink() && entry.path().is_file())
 }
 
-/// The known ending of a file, `.gz` left aside.
+/// The known extension of a file, ignoring `.gz`.
 fn ending(path: &Path) -> Option<&'static str> {
-    // A name that is not text has an ending all the same.
+    // A name that is not UTF-8 can have an extension, too.
     let name = path.file_name()?.to_string_lossy();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     let (_, found) = name.rsplit_once('.')?;

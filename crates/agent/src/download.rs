@@ -1,8 +1,8 @@
-//! Files whose size and digest are known beforehand: fetched from a service, verified, put into
-//! their place.
+//! Downloads of files with known size and digest: from a service, verified, moved to their
+//! destination.
 //!
-//! What comes is written to a `.part` file beside the place, which a later try resumes; the
-//! place itself only ever sees a file that is whole and right.
+//! Data is written to a `.part` file beside the destination, which a later attempt resumes;
+//! the destination only ever gets complete, verified files.
 
 pub(crate) mod digest;
 mod part;
@@ -28,7 +28,7 @@ use crate::session::Session;
 
 #[derive(Debug, Clone)]
 pub(crate) struct DownloadRequest {
-    /// Where it is. The key goes along only if that is at the service itself.
+    /// The address. The key is only sent to the service itself.
     pub(crate) target: Uri,
     pub(crate) bytes: u64,
     pub(crate) sha256: Digest,
@@ -55,16 +55,16 @@ pub(crate) enum DownloadOutcome {
 
 #[derive(Debug, Clone)]
 struct Limits {
-    /// How long nothing may come.
+    /// Timeout without data.
     silence: Duration,
-    /// In each stretch of so long …
+    /// Interval of the minimum rate.
     stretch: Duration,
-    /// … so many bytes must come, or the connection is given up.
+    /// Minimum bytes per interval; below that the connection is closed.
     least_bytes: u64,
-    /// Tries in a row that get no further.
+    /// Maximum consecutive attempts without progress.
     fruitless: u32,
     tries: u32,
-    /// The pause before the second try; each further one is twice as long.
+    /// The pause before the second attempt; it doubles with each attempt.
     pause: Duration,
     longest_pause: Duration,
 }
@@ -115,7 +115,7 @@ async fn fetch(
         return Ok(DownloadOutcome::AlreadyThere);
     }
     let mut part = Part::open(place.path, wanted.bytes)?;
-    // The process that held the part before us may have finished.
+    // The previous holder of the part file may have finished.
     if is_there(wanted, place)? {
         part.discard();
         return Ok(DownloadOutcome::AlreadyThere);
@@ -131,7 +131,7 @@ async fn fetch(
     }
 }
 
-/// Brings the part to its end, whole and right.
+/// Completes and verifies the part file.
 async fn fill(
     member: &Member,
     wanted: &DownloadRequest,
@@ -206,7 +206,7 @@ pub(crate) enum OnConflict {
     Replace,
 }
 
-/// How many bytes are free on a disk. A system that knows no blocks knows no room either.
+/// Free bytes of a disk; `None` if the system reports no blocks.
 pub(crate) fn free_bytes(disk: &StatVfs) -> Option<u64> {
     (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
 }
@@ -215,7 +215,7 @@ pub(crate) fn free_bytes(disk: &StatVfs) -> Option<u64> {
 struct Attempts<'a> {
     limits: &'a Limits,
     made: u32,
-    /// Those in a row that got no further.
+    /// Consecutive attempts without progress.
     fruitless: u32,
     furthest: u64,
 }
@@ -225,7 +225,7 @@ impl<'a> Attempts<'a> {
         Self { limits, made: 0, fruitless: 0, furthest }
     }
 
-    /// How long to wait before the next one; an error when that was the last.
+    /// The pause before the next attempt; an error after the last one.
     fn next(
         &mut self,
         reason: &str,
@@ -242,7 +242,7 @@ impl<'a> Attempts<'a> {
         Ok(after.unwrap_or(doubled).min(self.limits.longest_pause))
     }
 
-    /// The next one begins anew, at once.
+    /// The next attempt starts over, at once.
     fn without_pause(&mut self, reason: &str, part: &Part) -> Result<(), Error> {
         self.made += 1;
         self.fruitless += 1;
@@ -272,21 +272,21 @@ enum Error {
     NoRoom { path: PathBuf, needed_bytes: u64 },
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: String },
-    /// The service says that the file is of another size.
+    /// The service reports another size.
     #[error("expected {expected} bytes, but the service announces {stated}")]
     WrongSize { expected: u64, stated: u64 },
     #[error("expected {expected} bytes, but received more")]
     TooLong { expected: u64 },
     #[error("expected the SHA-256 {expected}, found {got}")]
     WrongDigest { expected: Digest, got: Digest },
-    /// A web page came instead.
+    /// The response is a web page.
     #[error("received a web page instead of a file")]
     Page,
     #[error("the service returned {status}; redirects are not followed")]
     Redirected { status: u16 },
     #[error("{}", trouble.line())]
     Refused { trouble: MemberError },
-    /// What came is no answer to what was asked.
+    /// The response does not match the request.
     #[error("the service sent {what}")]
     Nonsense { what: String },
     #[error("received {got} of {expected} bytes: {reason}")]
@@ -302,7 +302,7 @@ impl Error {
         Self::File { path, reason: error.to_string() }
     }
 
-    /// Whether what came is worth nothing.
+    /// Whether the received data is invalid.
     fn is_of_content(&self) -> bool {
         matches!(
             self,

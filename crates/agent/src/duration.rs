@@ -1,11 +1,11 @@
-//! Lengths of time, for a person.
+//! Durations, for a person.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::session::Session;
 
-/// A length of time in the largest unit that fits.
+/// A duration in the largest unit that fits.
 pub(crate) fn length(seconds: u64) -> String {
     let (count, unit) = match seconds {
         0..=119 => (seconds, "second"),
@@ -16,15 +16,15 @@ pub(crate) fn length(seconds: u64) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// How long ago a moment is that is written as RFC 3339 has it; nothing if it is none.
+/// The age of an RFC 3339 time; `None` if it is invalid.
 pub(crate) fn since(moment: &str, session: &Session) -> Option<String> {
     let at = OffsetDateTime::parse(moment, &Rfc3339).ok()?.unix_timestamp();
     let now = session.clock.now().as_ms() / 1000;
-    // Clocks differ a little.
+    // Tolerates small clock differences.
     Some(length(u64::try_from(now - at).unwrap_or(0)))
 }
 
-/// A moment that is written as RFC 3339 has it, to the second, as a person reads it.
+/// An RFC 3339 time for a person, to the second.
 pub(crate) fn moment(text: &str) -> String {
     let is_whole = OffsetDateTime::parse(text, &Rfc3339).is_ok();
     match text.get(..19).filter(|_| is_whole) {

@@ -1,4 +1,4 @@
-//! The environment variables that the program uses, read once at the start.
+//! The environment variables of the program, read once at the start.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ pub(crate) struct Environment {
     pub(crate) home: Option<PathBuf>,
     pub(crate) do_not_track: Option<String>,
     pub(crate) ci: Option<String>,
-    /// `AGENT_INSTALL_METHOD`: how a packager says the program was installed.
+    /// `AGENT_INSTALL_METHOD`: the packager's name of the installation method.
     pub(crate) install_method: Option<String>,
     /// Every variable: references in the configuration look them up, local servers get a safe list.
     pub(crate) all: BTreeMap<String, String>,
@@ -19,7 +19,7 @@ pub(crate) struct Environment {
 impl Environment {
     pub(crate) fn of_process() -> Self {
         let path = |name| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-        // A value that is not text is still a value.
+        // A value that is not UTF-8 counts as set.
         let variable =
             |name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         Environment {

@@ -1,4 +1,4 @@
-//! Names of files: those of skills and models, and the endings of media types.
+//! File names of skills and models, and extensions of media types.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,11 +14,11 @@ pub(crate) trait NameKind {
     /// The rule, for a person.
     const RULE: &str;
     const HAS_CAPITALS: bool;
-    /// What a name may have after its first letter or digit.
+    /// Characters allowed after the first letter or digit.
     const MARKS: &[u8];
 }
 
-/// A name that stays in its folder on every system.
+/// A name that cannot leave its folder on any system.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileName<K>(String, PhantomData<K>);
 
@@ -82,7 +82,7 @@ const ENDINGS: &[(&str, &str)] = &[
     ("video/webm", "webm"),
 ];
 
-/// How the name of a file of this type ends. What is not known is just bytes.
+/// The extension for this media type; unknown types are plain bytes.
 pub(crate) fn extension(media_type: &str) -> &'static str {
     let kind = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let known = ENDINGS.iter().find(|(name, _)| *name == kind);

@@ -1,6 +1,6 @@
 //! Findings of the commands that check a setup: `doctor`, `mcp doctor` and `gateway check`.
 //!
-//! Each command has its own words and layout; scripts depend on them.
+//! Each command has its own texts and layout; scripts depend on them.
 
 use crate::diagnostic::Diagnostic;
 use crate::output::{DIM, ERROR, GOOD, WARNING};
@@ -28,7 +28,7 @@ impl Severity {
 pub(crate) struct Finding {
     pub(crate) severity: Severity,
     pub(crate) what: String,
-    /// The area, server or component it is about.
+    /// The affected area, server or component.
     pub(crate) subject: Option<String>,
     pub(crate) place: Option<String>,
     pub(crate) hints: Vec<String>,
@@ -79,7 +79,7 @@ impl From<Diagnostic> for Finding {
     }
 }
 
-/// In the order they were found, each once.
+/// In the order they were found, without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) all: Vec<Finding>,

@@ -8,7 +8,7 @@ use crate::environment::Environment;
 
 const MAX_PROFILE_BYTES: usize = 64;
 
-/// The folder of one profile. Nothing is made until a command needs it.
+/// The folder of one profile. It is created on first use.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     root: PathBuf,
@@ -58,12 +58,12 @@ impl Home {
         self.root.join("cache")
     }
 
-    /// What a person said to calls of tools.
+    /// Remembered approvals of tool calls.
     pub(crate) fn approvals(&self) -> PathBuf {
         self.root.join("approvals.json")
     }
 
-    /// What a person said to files of projects.
+    /// Remembered approvals of project files.
     pub(crate) fn project_approvals(&self) -> PathBuf {
         self.root.join("project-approvals.json")
     }
@@ -73,7 +73,7 @@ impl Home {
         self.root.join("mcp-tasks.json")
     }
 
-    /// Where the running dashboard gives links to later commands.
+    /// The socket by which later commands pass links to the running dashboard.
     pub(crate) fn dashboard_socket(&self) -> PathBuf {
         self.root.join("dashboard.sock")
     }
@@ -91,7 +91,7 @@ impl Home {
         self.root.join("models")
     }
 
-    /// The member service: its configuration and, unless that says otherwise, its database.
+    /// The member service: its configuration and default database.
     pub(crate) fn gateway(&self) -> PathBuf {
         self.root.join("gateway")
     }
@@ -108,7 +108,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Why a file of the home folder cannot be written, and what to do about it.
+/// Why a file of the home folder is not writable, and the fix.
 pub(crate) fn unwritable(diagnostic: Diagnostic, error: &io::Error) -> Diagnostic {
     diagnostic.because(error).hint(write_hint(error))
 }

@@ -1,4 +1,4 @@
-//! `KEY=VALUE` as it is typed: a value that is JSON is taken as such, any other as a text.
+//! `KEY=VALUE` options: a value that is valid JSON is parsed, any other is a string.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
 
-/// All of them; `noun` is what one is called.
+/// All pairs as an object; `noun` names one of them.
 pub(crate) fn object(pairs: &[String], noun: &str) -> Result<Map<String, Value>, Diagnostic> {
     let mut object = Map::new();
     for pair in pairs {
@@ -25,7 +25,7 @@ pub(crate) fn object(pairs: &[String], noun: &str) -> Result<Map<String, Value>,
     Ok(object)
 }
 
-/// The value that a word stands for in JSON: one of an enum.
+/// Parses a word as a JSON string, such as an enum value.
 pub(crate) fn word<T: DeserializeOwned>(word: String) -> Result<T, serde_json::Error> {
     serde_json::from_value(Value::String(word))
 }

@@ -1,7 +1,7 @@
 //! The keychain of the operating system: Secret Service on Linux, Keychain on macOS.
 //!
-//! A secret is stored under the path of the file that would hold it otherwise, so that profiles and
-//! homes have separate secrets.
+//! A secret is stored under the path of the file that would hold it otherwise, so that
+//! profiles and homes have separate secrets.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use mcp_client::host::SecretStore;
 
 const SERVICE: &str = "agent";
 
-/// May the system ask the person to unlock the keychain?
+/// Whether the system may ask the person to unlock the keychain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnlockDialog {
     /// The caller waits for the answer.
@@ -46,10 +46,10 @@ mod system {
 
     use super::{Keychain, SERVICE, UnlockDialog};
 
-    /// How long the dialog of the system may stay open.
+    /// Timeout of the unlock dialog.
     const MAX_DIALOG_SECONDS: u64 = 60;
 
-    /// Secrets are not encrypted on their way: only this user can read the session bus.
+    /// Secrets are sent unencrypted: only this user can read the session bus.
     fn connect(keychain: Keychain) -> io::Result<SecretService> {
         let seconds = if keychain.0 == UnlockDialog::Allowed { MAX_DIALOG_SECONDS } else { 0 };
         SecretService::connect_with_max_prompt_timeout(EncryptionType::Plain, seconds)
@@ -60,7 +60,7 @@ mod system {
         HashMap::from([("service", SERVICE), ("account", account)])
     }
 
-    /// Does something with the item of an account, unlocked.
+    /// Runs an operation on the unlocked item of an account.
     fn with_item<T>(
         keychain: Keychain,
         account: &str,
@@ -135,7 +135,7 @@ mod system {
         }
     }
 
-    // The system itself asks the person, if it can.
+    // The system itself asks the person, if possible.
     pub(super) fn read(_: Keychain, account: &str) -> io::Result<Option<Vec<u8>>> {
         found(get_generic_password(SERVICE, account))
     }

@@ -1,4 +1,4 @@
-//! The log on standard error: that of the running service, and of any command with `RUST_LOG`.
+//! The log on standard error: of the running service, and of any command with `RUST_LOG`.
 
 use std::io;
 
@@ -51,7 +51,7 @@ fn requested(session: &Session) -> Option<Targets> {
     }
 }
 
-/// A second start changes nothing.
+/// A second start has no effect.
 fn start(format: LogFormat, targets: Targets) {
     let lines = fmt::layer().with_writer(io::stderr).with_ansi(false);
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match format {

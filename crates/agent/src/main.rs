@@ -1,7 +1,7 @@
-//! `agent`: the client a person uses and the members-only AI service an operator runs.
+//! `agent`: the client for a person and the members-only AI service for an operator.
 //!
-//! This file only starts: [`cli`] says what can be typed, [`commands`] does it, [`diagnostic`] tells
-//! what went wrong, and [`output`] is the only other place that writes to the terminal.
+//! This file only starts: [`cli`] parses arguments, [`commands`] runs them, [`diagnostic`]
+//! reports errors, and [`output`] is the only other place that writes to the terminal.
 
 mod attachments;
 mod attended_person;
@@ -44,7 +44,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 
-// In the place of the C library's allocator, for SQLite as well: a request of the service asks for
+// Replaces the C library's allocator, for SQLite as well: a request of the service allocates
 // memory some eighty times.
 use libmimalloc_sys as _;
 

@@ -1,30 +1,30 @@
-//! Markdown for a terminal, piece by piece: what can no longer change is given out at once.
+//! Streaming Markdown for a terminal: finished parts are printed at once.
 //!
-//! Blocks are cut here, line by line, so that the result does not depend on how the text arrived;
-//! [`layout`] makes lines of each.
+//! Blocks are cut here, line by line, so that the result does not depend on how the text
+//! arrived; [`layout`] makes lines of each.
 
 mod layout;
 
 use self::layout::PageLayout;
 
-/// A longer line is taken for two, in bytes.
+/// Maximum length of a line, in bytes; a longer one is split.
 const MAX_LINE_BYTES: usize = 64 * 1024;
-/// A longer block is taken for two, in bytes.
+/// Maximum length of a block, in bytes; a longer one is split.
 const MAX_BLOCK_BYTES: usize = 256 * 1024;
 
-/// The longest unfinished block that is shown, in bytes.
+/// Maximum length of an unfinished block that is previewed, in bytes.
 const MAX_PREVIEW_BYTES: usize = 16 * 1024;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Renderer {
     page: PageLayout,
-    /// The line that has not ended.
+    /// The unfinished line.
     line: String,
-    /// The lines of the block that has not ended.
+    /// The lines of the unfinished block.
     lines: String,
     block: Block,
     is_after_blank: bool,
-    /// The block of code whose lines go out as they come.
+    /// The open code block, whose lines are printed as they arrive.
     fence: Option<Fence>,
     inner_fence: Option<Fence>,
 }
@@ -51,7 +51,7 @@ impl Renderer {
         }
     }
 
-    /// Takes the next piece; gives what can be printed now.
+    /// Adds text; returns the printable part.
     pub(crate) fn push(&mut self, text: &str) -> String {
         for letter in text.chars() {
             let is_end = letter == '\n';
@@ -66,7 +66,7 @@ impl Renderer {
     }
 
     /// The unfinished block as it looks so far, without the end of its last line. Empty if it is
-    /// too long to be drawn again with each piece.
+    /// too long to be redrawn with each piece.
     pub(crate) fn preview(&self) -> String {
         if self.lines.len() + self.line.len() > MAX_PREVIEW_BYTES {
             return String::new();
@@ -74,7 +74,7 @@ impl Renderer {
         self.clone().finish().trim_end_matches('\n').to_owned()
     }
 
-    /// Nothing more comes; gives the rest.
+    /// Ends the text; returns the rest.
     pub(crate) fn finish(&mut self) -> String {
         if !self.line.is_empty() {
             self.end_line();
@@ -105,7 +105,7 @@ impl Renderer {
         }
     }
 
-    /// Takes a line that is not inside of code.
+    /// Processes a line outside of code.
     fn take(&mut self, line: &str) {
         if line.trim().is_empty() {
             match self.block {
@@ -198,7 +198,7 @@ pub(crate) fn rendered(text: &str, width: usize) -> String {
     begin + &renderer.finish()
 }
 
-/// How many columns a line begins with; a tab is worth four.
+/// The indentation of a line in columns; a tab counts as four.
 fn indentation(line: &str) -> usize {
     let blank = line.chars().take_while(|letter| matches!(letter, ' ' | '\t'));
     blank.map(|letter| if letter == '\t' { 4 } else { 1 }).sum()
@@ -218,7 +218,7 @@ fn is_item(line: &str) -> bool {
         1..=9 => line.get(digits..).and_then(|rest| rest.strip_prefix(['.', ')'])),
         _ => None,
     };
-    // A line of hyphens is a rule, or makes a heading of the line above.
+    // A line of hyphens is a rule, or makes the line above a heading.
     rest.is_some_and(|rest| rest.starts_with([' ', '\t'])) && !is_rule(line)
 }
 
@@ -231,8 +231,8 @@ fn is_rule(line: &str) -> bool {
     rest.len() >= 2 && rest.iter().all(|mark| *mark == first)
 }
 
-/// Whether a line says where a reference leads: `[1]: https://…`. Parsers of Markdown take such
-/// lines out of the text; people want to see them.
+/// Whether a line defines a reference: `[1]: https://…`. Markdown parsers remove such lines;
+/// people want to see them.
 fn is_definition(line: &str) -> bool {
     let label = line.trim_start().strip_prefix('[');
     label.and_then(|label| label.split_once(']')).is_some_and(|(label, rest)| {
@@ -248,7 +248,7 @@ struct Fence {
 }
 
 impl Fence {
-    /// The fence that a line is the beginning of.
+    /// The fence that a line opens.
     fn opened_by(line: &str) -> Option<Self> {
         let text = line.trim_start();
         let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
@@ -264,7 +264,7 @@ impl Fence {
         rest.is_empty() && text.len() >= self.length
     }
 
-    /// A line of its content: what the fence is indented by is no part of it.
+    /// A line of its content, without the indentation of the fence.
     fn content<'a>(&self, line: &'a str) -> &'a str {
         let blanks = line.bytes().take_while(|byte| *byte == b' ').count();
         line.get(blanks.min(self.indent)..).unwrap_or(line)

@@ -1,4 +1,4 @@
-//! The configured MCP servers, as the commands use them: read, resolved, and connected.
+//! The configured MCP servers, for the commands: parsed, resolved, and connected.
 
 pub(crate) mod advice;
 pub(crate) mod approval;
@@ -41,18 +41,18 @@ use crate::runtime;
 use crate::runtime::Signals;
 use crate::session::Session;
 
-/// How long a server may take beyond its own time before a command stops waiting for it.
+/// Extra time beyond a server's own timeouts before a command stops waiting for it.
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(5);
-/// How long a sign-in waits for a person, unless the entry says otherwise.
+/// Default timeout of a sign-in by a person.
 const SIGN_IN: Duration = Duration::from_mins(5);
 
 #[derive(Debug)]
 pub(crate) struct Servers {
     pub(crate) path: PathBuf,
-    /// The servers, and everything that is wrong with them.
+    /// The servers, and all problems of them.
     pub(crate) parsed: Parsed,
     pub(crate) scope: Scope,
-    /// The servers of the project, each with the folder of its file.
+    /// The servers of the project, with the folder of each file.
     pub(crate) projects: BTreeMap<String, PathBuf>,
     project_notes: Vec<String>,
     /// The file as JSON.
@@ -73,15 +73,15 @@ impl Servers {
         };
         let (projects, project_notes) = (BTreeMap::new(), Vec::new());
         let mut servers = Self { path, parsed, scope, projects, project_notes, written };
-        // A broken file does not say which names it takes.
+        // A broken file does not show the names it uses.
         if servers.whole().is_ok() {
             servers.add_project(session)?;
         }
         Ok(servers)
     }
 
-    /// Adds the servers of approved project files. A server of the profile has precedence, even if
-    /// its entry has errors.
+    /// Adds the servers of approved project files. A server of the profile has precedence, even
+    /// if its entry has errors.
     fn add_project(&mut self, session: &Session) -> Result<(), Diagnostic> {
         for file in project::files(session)? {
             let path = printable(&file.path.display().to_string());
@@ -127,7 +127,7 @@ impl Servers {
         self.entries().filter(|entry| entry.enabled)
     }
 
-    /// The server of a name. If its entry has errors, these are the error.
+    /// The server with this name. Fails if its entry has errors.
     pub(crate) fn find(&self, name: &str) -> Result<&Configured, Diagnostic> {
         if let Some(found) = self.parsed.servers.iter().find(|found| found.entry.name == name) {
             return Ok(found);
@@ -150,9 +150,9 @@ impl Servers {
         Err(Diagnostic::configuration(message).did_you_mean(nearest(name, known), otherwise))
     }
 
-    /// An error if the file as a whole says nothing because it cannot be understood.
+    /// Fails if the file as a whole is invalid.
     pub(crate) fn whole(&self) -> Result<(), Diagnostic> {
-        // What is said for all servers leaves the rest of the file as it is.
+        // Problems of settings for all servers do not affect the rest of the file.
         let for_all =
             |problem: &Problem| problem.key.as_deref().is_some_and(|key| key.starts_with("mcp."));
         let is_of_file = |problem: &&Problem| {
@@ -167,14 +167,14 @@ impl Servers {
             .causes(faults.map(|problem| problem_line(&self.path, problem))))
     }
 
-    /// The other servers that take part and whose tools get the same beginning.
+    /// The other enabled servers whose tools get the same prefix.
     pub(crate) fn twins<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let prefix = registered_name(name, "");
         let names = self.enabled().map(|entry| entry.name.as_str());
         names.filter(move |other| *other != name && registered_name(other, "") == prefix)
     }
 
-    /// The entry of a server as it is written in the file, without the values of its references.
+    /// The entry of a server as written in the file, with references unresolved.
     pub(crate) fn written(&self, name: &str) -> Option<&Value> {
         self.written.get("mcp_servers")?.get(name)
     }
@@ -269,19 +269,19 @@ impl McpServers {
         Ok(Self { servers, shown, reporter, host, tasks })
     }
 
-    /// Takes a configuration that was read again. What was secret before stays so.
+    /// Applies a configuration that was read again. Earlier secrets stay known.
     pub(crate) fn adopt(&mut self, servers: Servers) {
         self.host.redactor.add_secrets(servers.secrets());
         self.servers = servers;
     }
 
-    /// Lets a person be brought to a page to sign in, where there is one at a terminal.
+    /// Enables sign-ins by a person, if there is a terminal.
     pub(crate) fn with_browser(&mut self, session: &Session) {
         self.host.browser =
             TerminalSignIn::find(session, &self.reporter).map(|it| Arc::new(it) as _);
     }
 
-    /// The longest any of these servers may take to be settled, sign-ins included.
+    /// Maximum time until these servers are settled, sign-ins included.
     pub(crate) fn patience<'a>(
         &self,
         entries: impl IntoIterator<Item = &'a ServerEntry> + Clone,
@@ -292,7 +292,7 @@ impl McpServers {
         patience(entries).saturating_add(sign_in.unwrap_or_default())
     }
 
-    /// Waits until the servers are settled, and shows that on a terminal.
+    /// Waits until the servers are settled, with a progress display on a terminal.
     pub(crate) async fn settle(&self, client: &Client, entries: &[ServerEntry]) {
         let names: Vec<&str> = entries.iter().map(|entry| &*entry.name).collect();
         self.reporter.waiting_for(format!("connecting {}", names.join(", ")));
@@ -300,7 +300,7 @@ impl McpServers {
         self.reporter.done_waiting();
     }
 
-    /// The servers that cannot be used, and why.
+    /// The unusable servers, with the reasons.
     pub(crate) fn failures<'e>(
         &self,
         client: &Client,
@@ -343,15 +343,15 @@ impl McpServers {
         advice::advice_with(error, entry, scope.as_deref())
     }
 
-    /// The sign-in of a server that has one. What is wrong with it shows in its standing.
+    /// The account of a server with sign-in. Its standing has any problem.
     pub(crate) fn account(&self, entry: &ServerEntry) -> Option<Account> {
         let observer = Arc::new(IgnoreEvents);
         let host = Host { observer, browser: None, ..self.host.clone() };
         Account::of(entry, &Arc::new(host)).ok().flatten()
     }
 
-    /// The stored sign-in of a server that has one. Flows without a person can always
-    /// sign in again.
+    /// The stored sign-in of a server with sign-in. Flows without a person can always sign in
+    /// again.
     pub(crate) fn standing(&self, entry: &ServerEntry) -> Option<SignInStatus> {
         let mut standing = self.account(entry)?.status();
         if let Some(granted) = &mut standing.granted {
@@ -360,7 +360,7 @@ impl McpServers {
         Some(standing)
     }
 
-    /// Why a server that is settled cannot be used; nothing if it can.
+    /// Why a settled server is unusable; `None` if it is usable.
     pub(crate) fn unusable(
         &self,
         entry: &ServerEntry,
@@ -383,7 +383,7 @@ impl McpServers {
     }
 }
 
-/// Whether it is the disk or the keychain of this machine that failed, not a peer.
+/// Whether the disk or the keychain of this machine failed, not a peer.
 fn is_of_this_machine(error: &mcp_client::Error) -> bool {
     use mcp_client::oauth::Error;
     let mcp_client::Error::OAuth(error) = error else { return false };
@@ -391,7 +391,7 @@ fn is_of_this_machine(error: &mcp_client::Error) -> bool {
     matches!(**inner, Error::Store { .. } | Error::Keychain { .. })
 }
 
-/// What fails before any call is a server; the disk stays what it is.
+/// Errors before a call are server errors, except those of this machine.
 pub(crate) fn as_no_call(mut diagnostic: Diagnostic, error: &mcp_client::Error) -> Diagnostic {
     if diagnostic.exit == Exit::Failed && !is_of_this_machine(error) {
         diagnostic.exit = Exit::Peer;
@@ -399,7 +399,7 @@ pub(crate) fn as_no_call(mut diagnostic: Diagnostic, error: &mcp_client::Error) 
     diagnostic
 }
 
-/// The longest any of these servers may take to be settled.
+/// Maximum time until these servers are settled.
 pub(crate) fn patience<'a>(entries: impl IntoIterator<Item = &'a ServerEntry>) -> Duration {
     let longest = entries.into_iter().map(|entry| entry.connect_timeout).max();
     longest.unwrap_or_default().saturating_add(MAX_EXTRA_WAIT)
@@ -415,17 +415,17 @@ pub(crate) fn oauth(entry: &ServerEntry) -> Option<&OauthOptions> {
     }
 }
 
-/// Whether a server is signed in to without a person.
+/// Whether the sign-in of a server needs no person.
 pub(crate) fn is_alone(entry: &ServerEntry) -> bool {
     oauth(entry).is_some_and(|options| options.flow != Flow::Browser)
 }
 
-/// The end of a command that has said already what went wrong.
+/// The end of a command that has already reported its error.
 pub(crate) fn already_told(exit: Exit) -> Diagnostic {
     Diagnostic { exit, ..Diagnostic::already_told() }
 }
 
-/// An error in one line, and the output of the server's process.
+/// An error on one line, and the output of the server's process.
 pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec<String>) {
     use mcp_client::Error;
     let (summary, stderr, noise) = match error {
@@ -455,7 +455,7 @@ pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec
     (summary, lines)
 }
 
-/// What the client is handed by this program. Requests and calls that need approval are declined.
+/// The host that this program provides. It declines requests, and calls that need approval.
 pub(crate) fn host(
     session: &Session,
     redactor: Arc<Redactor>,
@@ -479,8 +479,8 @@ pub(crate) fn host(
     })
 }
 
-/// Runs `work` with its own runtime. Ctrl-C and its kin end it with everything the client started;
-/// a second one does not wait for that.
+/// Runs `work` with its own runtime. Ctrl-C and similar signals end it with everything the
+/// client started; a second one skips that cleanup.
 pub(crate) fn block_on<T>(
     client: impl FnOnce() -> Client,
     work: impl AsyncFnOnce(&Client) -> Result<T, Diagnostic>,
@@ -499,7 +499,7 @@ pub(crate) fn block_on<T>(
         }
         done
     });
-    // Somebody may still be asked on the terminal; nobody waits for the answer.
+    // A question may still be open on the terminal; do not wait for the answer.
     runtime.shutdown_background();
     done
 }

@@ -22,7 +22,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// The service of the profile; an error if no key is configured.
+    /// The service of the profile; fails if no key is configured.
     pub(crate) fn find(session: &Session) -> Result<Self, Diagnostic> {
         let settings = Settings::load(session)?;
         settings.key()?;
@@ -39,7 +39,7 @@ impl Member {
 
     pub(crate) fn diagnostic(&self, error: &MemberError) -> Diagnostic {
         let diagnostic = diagnostic(error, &self.settings);
-        // Only the service answers in its form.
+        // Only the service responds in this format.
         let may_be_the_proxy = match error {
             MemberError::Refused { detail, .. } => detail.kind.is_empty(),
             MemberError::Unreachable { .. } | MemberError::Nonsense { .. } => true,
@@ -78,7 +78,7 @@ fn refusal(
     retry_after: Option<Duration>,
     settings: &Settings,
 ) -> Diagnostic {
-    // Refusals of services are bounded already.
+    // Error messages of services are bounded already.
     let message = escaped(&detail.message);
     let diagnostic = match status.as_u16() {
         401 => Diagnostic::sign_in(format!("{} rejected the key", settings.base_url.value))

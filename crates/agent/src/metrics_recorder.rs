@@ -1,4 +1,4 @@
-//! Counting in the running program, if the person turned it on; errors of the store, in words.
+//! Recording of metrics in the running program, if it is on; texts of store errors.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::diagnostic::Diagnostic;
 use crate::environment::Environment;
 use crate::session::Session;
 
-/// How long the end of a command waits for its counts to be stored.
+/// Timeout for storing the counts at the end of a command.
 const CLOSE: Duration = Duration::from_millis(500);
 
-/// What the configuration says, and what follows from it and the environment.
+/// The configuration, and the decision from it and the environment.
 pub(crate) fn decision(session: &Session) -> Result<(MetricsConfig, Decision), Diagnostic> {
     let config = MetricsConfig::read(&*session.config()?)?;
     let decision = decide(&Facts {
@@ -46,7 +46,7 @@ pub(crate) fn close(recorder: &Recorder) {
     let _ = recorder.close(CLOSE);
 }
 
-/// Files that container engines put into every container.
+/// Files that container engines create in every container.
 const CONTAINER_MARKS: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 
 pub(crate) fn detect_resource(environment: &Environment) -> Resource {

@@ -1,8 +1,8 @@
-//! The files of language models on this machine: the folder they are in, and how they get there.
+//! The files of language models on this machine: their folder, and additions to it.
 //!
-//! A file becomes visible under its name only when it is whole: what is fetched or copied grows in
-//! a folder beside it ([`staging`]) and is moved in one step. One process at a time changes the
-//! folder. Nothing here writes to the terminal but through what it is handed.
+//! A file becomes visible under its name only when it is complete: downloads and copies grow
+//! in a folder beside it ([`staging`]) and are moved in one step. One process at a time
+//! changes the folder. Terminal output only goes through the passed session.
 
 pub(crate) mod add;
 pub(crate) mod fetch;

@@ -13,7 +13,7 @@ use task_loop::untrusted::escaped_lines;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::wrap;
 
-/// Marks of severity. Every mark also has a word.
+/// Styles of severity. Every severity also has a word.
 pub(crate) const ERROR: Ansi = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Ansi = AnsiColor::Yellow.on_default().bold();
 pub(crate) const GOOD: Ansi = AnsiColor::Green.on_default().bold();
@@ -34,17 +34,17 @@ pub(crate) enum Volume {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Color {
-    /// On terminals, unless the environment asks not to.
+    /// On terminals, unless the environment disables it.
     Auto,
     Never,
 }
 
 pub(crate) const BYTES: &str = "bytes";
 
-/// The columns of a terminal that does not say.
+/// Default terminal width in columns.
 pub(crate) const USUAL_COLUMNS: usize = 80;
 const USUAL_ROWS: usize = 24;
-/// Narrower terminals break lines as they like.
+/// Narrower terminals wrap by themselves.
 const MIN_COLUMNS: usize = 20;
 /// Longer lines are hard to read.
 const MAX_COLUMNS: usize = 100;
@@ -56,7 +56,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// An output; decides about colour for the whole process.
+    /// Creates an output; sets colour for the whole process.
     pub(crate) fn new(style: Style, volume: Volume, color: Color) -> Self {
         if color == Color::Never {
             anstream::ColorChoice::Never.write_global();
@@ -72,7 +72,7 @@ impl Output {
         self.volume == Volume::Quiet
     }
 
-    /// The columns of text, where standard output is a terminal.
+    /// The text width, if standard output is a terminal.
     #[expect(clippy::unused_self, reason = "only who holds the output may ask about it")]
     pub(crate) fn columns(&self) -> Option<usize> {
         columns().map(|columns| columns.min(MAX_COLUMNS))
@@ -168,7 +168,7 @@ impl Output {
         bar
     }
 
-    /// A line that says what is waited for: drawn on a terminal once it has a message, silent
+    /// A line that names what it waits for: drawn on a terminal once it has a message, silent
     /// elsewhere.
     pub(crate) fn spinner(&self) -> ProgressBar {
         let spinner = ProgressBar::with_draw_target(None, self.draw_target());
@@ -242,7 +242,7 @@ pub(crate) fn report_panics() {
 }
 
 fn print_diagnostic(diagnostic: &Diagnostic) {
-    // Peers have a part in most of these texts.
+    // Most of these texts contain text from peers.
     let message = escaped_lines(diagnostic.message.as_deref().unwrap_or_default());
     prose(format!("{ERROR}error:{ERROR:#} {message}"));
     for cause in &diagnostic.causes {

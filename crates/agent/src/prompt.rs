@@ -1,4 +1,4 @@
-//! Questions to a person at a terminal. Where there is none, nobody is asked.
+//! Questions to a person at a terminal. Without one, nobody is asked.
 
 pub(crate) mod line;
 
@@ -22,13 +22,13 @@ impl Prompt {
         (line::is_possible() && !output.is_json()).then_some(Prompt(()))
     }
 
-    /// Asks for a yes; anything else is a no.
+    /// Asks for confirmation; anything but yes is a no.
     pub(crate) fn confirm(&self, question: &str) -> Result<bool, Diagnostic> {
         let answer = self.ask(&format!("{question} [y/N]"))?.unwrap_or_default();
         Ok(matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
-    /// Asks for a yes; without a terminal, an error that names the action and `--yes`.
+    /// Asks for confirmation; without a terminal, fails with the action and `--yes`.
     pub(crate) fn confirmed(
         output: &Output,
         question: &str,
@@ -43,13 +43,13 @@ impl Prompt {
         }
     }
 
-    /// Asks for a line; nothing if the input has ended.
+    /// Asks for a line; `None` at the end of the input.
     #[expect(clippy::unused_self, reason = "only who has found a person may ask")]
     pub(crate) fn ask(&self, question: &str) -> Result<Option<String>, Diagnostic> {
         block_on(async { Ok(ask_meanwhile(question.to_owned()).await) })
     }
 
-    /// Asks for a line of which only the length is shown; nothing if the input has ended.
+    /// Asks for a line of which only the length is shown; `None` at the end of the input.
     #[expect(clippy::unused_self, reason = "only who has found a person may ask")]
     pub(crate) fn ask_secret(&self, question: &str) -> Result<Option<String>, Diagnostic> {
         block_on(async {
@@ -62,7 +62,7 @@ impl Prompt {
     }
 }
 
-/// The text of standard input, which has so many bytes at most.
+/// Reads standard input as text, up to this number of bytes.
 pub(crate) fn standard_input(most: u64) -> Result<String, Diagnostic> {
     let mut text = String::new();
     let read = io::stdin().lock().take(most + 1).read_to_string(&mut text);
@@ -73,22 +73,22 @@ pub(crate) fn standard_input(most: u64) -> Result<String, Diagnostic> {
     Ok(text)
 }
 
-/// Asks for a line without holding up anything else; nothing if the input has ended. Dropping
-/// this leaves what is typed later to others.
+/// Asks for a line without blocking; `None` at the end of the input. Dropping this leaves
+/// later input to others.
 pub(crate) async fn ask_meanwhile(question: String) -> Option<String> {
     let answer = line_meanwhile(question, TypedAhead::Forgotten, MAX_ANSWER_BYTES).await;
     answer.map(|answer| answer.trim().to_owned())
 }
 
-/// What becomes of what was typed before a question.
+/// Handling of input typed before a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TypedAhead {
-    /// It is no answer.
+    /// It is discarded: it is no answer.
     Forgotten,
     Taken,
 }
 
-/// Reads a line of a terminal, of so many bytes at most, without holding up anything else.
+/// Reads a terminal line of up to this number of bytes without blocking.
 pub(crate) async fn line_meanwhile(
     question: String,
     before: TypedAhead,
@@ -100,7 +100,7 @@ pub(crate) async fn line_meanwhile(
         if before == TypedAhead::Forgotten {
             forget_typed();
         }
-        // Where the terminal is gone, the reading ends as well.
+        // If the terminal is gone, the read fails as well.
         let mut err = anstream::stderr().lock();
         let _ = write!(err, "{question} ").and_then(|()| err.flush());
         drop(err);
@@ -126,7 +126,7 @@ impl Drop for AbandonGuard {
     fn drop(&mut self) {
         self.flag.store(true, Ordering::Release);
         if !self.is_answered {
-            // The question stays without an answer; the next output starts on a new line.
+            // The question stays unanswered; the next output starts on a new line.
             crate::output::aside("");
         }
     }
@@ -143,14 +143,14 @@ fn wait_for_line(is_given_up: &AtomicBool) -> bool {
         let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
         match poll(&mut watched, Some(&tick)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            // What came since nobody waits any more is for others.
+            // Input after the reader has gone is for others.
             _ => return !is_given_up.load(Ordering::Acquire),
         }
     }
 }
 
-/// Throws away what was typed before the question: it cannot be an answer to it.
+/// Discards input typed before the question: it cannot be an answer to it.
 fn forget_typed() {
-    // Where there is no terminal there is nothing to throw away.
+    // Without a terminal there is nothing to discard.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }

@@ -1,4 +1,4 @@
-//! Runs the work of a command that waits for others, and the signals that end it.
+//! Runs the asynchronous work of a command, and handles the signals that end it.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
 
-/// What runs the work of one command, on its own thread.
+/// The runtime of one command, on the current thread.
 pub(crate) fn started() -> Result<Runtime, Diagnostic> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -17,7 +17,7 @@ pub(crate) fn started() -> Result<Runtime, Diagnostic> {
         .or_failed("cannot start the runtime")
 }
 
-/// Does the work; Ctrl-C and its kin drop it and end the command.
+/// Runs the work; Ctrl-C and similar signals drop it and end the command.
 pub(crate) fn block_on<T>(
     work: impl Future<Output = Result<T, Diagnostic>>,
 ) -> Result<T, Diagnostic> {
@@ -63,7 +63,7 @@ impl Signals {
     }
 }
 
-/// Whether this process was started with the signal ignored, where that can be found out.
+/// Whether this process was started with the signal ignored, if that can be determined.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     ignores(&status, signal)
@@ -93,7 +93,7 @@ impl Interrupts {
         Self { signals: Signals::listen() }
     }
 
-    /// The next signal, while nothing runs that it could end.
+    /// The next signal, while no work runs.
     pub(crate) async fn next(&mut self) -> Exit {
         self.signals.next().await
     }

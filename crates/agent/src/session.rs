@@ -1,4 +1,4 @@
-//! What a command works with: output, profile, environment and clock.
+//! The context of a command: output, profile, environment and clock.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,12 +31,12 @@ impl Session {
         self.profile.as_deref().filter(|name| !name.is_empty())
     }
 
-    /// The folder of the profile. An error only for commands that need it.
+    /// The folder of the profile. Commands that do not need it ignore the error.
     pub(crate) fn home(&self) -> Result<Home, Diagnostic> {
         Home::find(&self.environment, self.profile.as_deref())
     }
 
-    /// `config.yaml` of the profile, parsed once for all who read it, and again when it changed.
+    /// `config.yaml` of the profile, parsed once for all readers, and again after a change.
     pub(crate) fn config(&self) -> Result<Arc<Document>, Diagnostic> {
         let path = self.home()?.config();
         let text = config::read(&path)?.unwrap_or_default();

@@ -1,10 +1,10 @@
 //! Skills: folders with instructions that a model loads when they fit its task.
 //!
-//! A skill is a folder with a `SKILL.md` (see [`document`]) and, where it needs them, further files
-//! ([`folder`]). [`folders`] has the places that are searched for skills, [`catalogue`] lists the skills
-//! found there, [`tool`] passes a skill to a model, [`log`] records and counts its uses, and [`install`]
-//! and [`archive`] add and remove skills. A name from a person or a model never resolves to a path
-//! outside the skill's folder, and a broken skill does not affect others.
+//! A skill is a folder with a `SKILL.md` (see [`document`]) and optional further files
+//! ([`folder`]). [`folders`] has the places that are searched for skills, [`catalogue`] lists
+//! the found skills, [`tool`] passes a skill to a model, [`log`] records and counts uses, and
+//! [`install`] and [`archive`] add and remove skills. A name from a person or a model never
+//! resolves to a path outside the skill's folder; a broken skill does not affect others.
 
 pub(crate) mod archive;
 pub(crate) mod catalogue;

@@ -23,21 +23,20 @@ impl Table {
         Self { is_right: vec![false; headings.len()], rows: vec![headings] }
     }
 
-    /// Aligns the columns with these headings to the right, as numbers are.
+    /// Aligns the columns with these headings to the right, for numbers.
     pub(crate) fn align_right(mut self, headings: &[&str]) -> Self {
         let all = self.rows.iter().take(1).flatten();
         self.is_right = all.map(|heading| headings.contains(&heading.as_str())).collect();
         self
     }
 
-    /// Adds rows.
     pub(crate) fn rows<const N: usize>(mut self, rows: impl Iterator<Item = [String; N]>) -> Self {
         rows.for_each(|cells| self.row(cells));
         self
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        // A name with a line end or an escape sequence must not break the rows.
+        // A line end or an escape sequence in a name must not break the rows.
         self.rows.push(cells.into_iter().map(|cell| printable(&cell)).collect());
     }
 

@@ -1,4 +1,4 @@
-//! Errors of the task loop, with what a person can do about them.
+//! Errors of the task loop, with the next steps for a person.
 
 use task_loop::end::TaskEnd;
 use task_loop::model::ModelError;
@@ -6,7 +6,7 @@ use task_loop::model::ModelError;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::member::Member;
 
-/// Why a task failed; nothing if it completed.
+/// Why a task failed; `None` if it completed.
 pub(crate) fn end_diagnostic(end: &TaskEnd, member: &Member) -> Option<Diagnostic> {
     let told = format!("the task did not complete: {end}");
     Some(match end {

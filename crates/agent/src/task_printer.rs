@@ -1,4 +1,4 @@
-//! Tells a person at a terminal, or a program, what happens in a task.
+//! Reports the events of a task to a person at a terminal, or to a program.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::mcp::reporter::Reporter;
 use crate::output::{DIM, ERROR, GOOD, Output, USUAL_COLUMNS, WARNING};
 use crate::table::counted;
 
-/// How much of the arguments of a call is shown where no terminal says how wide it is.
+/// Maximum length of shown call arguments without a terminal width.
 const MAX_ARGUMENT_CHARS: usize = 120;
-/// How much of them is shown at least, however narrow the terminal is.
+/// Minimum length of shown call arguments, however narrow the terminal is.
 const MIN_ARGUMENT_CHARS: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +33,15 @@ pub(crate) struct TaskPrinter {
     shown: Sanitizer,
     words: AnswerTiming,
     reporter: Arc<Reporter>,
-    /// Makes the words of one answer fit for a terminal, as they come.
+    /// Formats one answer for a terminal, as it arrives.
     renderer: Option<Renderer>,
-    /// The calls that run: their ids, and a line for each.
+    /// The running calls: their ids, and a line for each.
     running: Vec<(String, String)>,
-    /// The words so far do not end a line.
+    /// The output so far does not end a line.
     is_mid_line: bool,
-    /// The lines of the unfinished block on the screen, which is drawn again with each word.
+    /// The lines of the unfinished block on the screen, which is redrawn with each piece.
     preview_lines: usize,
-    /// Why the words could not be written.
+    /// Why the output could not be written.
     pub(crate) trouble: Option<Diagnostic>,
 }
 
@@ -86,7 +86,7 @@ impl TaskPrinter {
         self.draw_preview(&preview);
     }
 
-    /// Draws as much of the end of an unfinished block as fits the screen.
+    /// Draws the end of an unfinished block, as much as fits the screen.
     fn draw_preview(&mut self, preview: &str) {
         if preview.is_empty() || std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
             return;
@@ -97,14 +97,14 @@ impl TaskPrinter {
         self.write(&shown.join("\n"));
     }
 
-    /// Moves the cursor to the beginning of the unfinished block and clears the rest of the screen.
+    /// Moves the cursor to the start of the unfinished block and clears the rest of the screen.
     fn erase_preview(&mut self) {
         let up = match std::mem::take(&mut self.preview_lines) {
             0 => return,
             1 => "\r".to_owned(),
             lines => format!("\r\x1b[{}A", lines - 1),
         };
-        // Not through `write`, which removes codes where colours are off.
+        // Not through `write`, which removes codes if colours are off.
         let erased = self.output.bytes(format!("{up}\x1b[J").as_bytes());
         self.written(erased);
         self.is_mid_line = false;
@@ -193,7 +193,7 @@ impl TaskPrinter {
         if let Some(charge) = outcome.charge_micros.filter(|charge| *charge != 0) {
             how.push_str(&format!(", {} credits", credits(charge)));
         }
-        // The line fits if it can: mark, name, arguments, and how it went.
+        // The line should fit: mark, name, arguments, and result.
         let taken = name.chars().count() + how.chars().count() + 4;
         let room = match self.output.columns() {
             Some(width) => width.saturating_sub(taken).max(MIN_ARGUMENT_CHARS),

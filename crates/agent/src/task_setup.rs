@@ -1,5 +1,5 @@
-//! What a task is run with, put together from the profile: the service and its model, the servers
-//! and their tools, what a person approved, and what counts.
+//! The setup of a task from the profile: the service and its model, the servers and their
+//! tools, stored approvals, and metrics.
 
 mod config;
 
@@ -45,10 +45,10 @@ use crate::task_error::model_diagnostic;
 use crate::terminal_person::TerminalPerson;
 
 const OWN_SERVER: &str = "member";
-/// How long a task waits for servers that have not answered yet. Tools of late ones join, but a
-/// required one has the time that its entry allows.
+/// Maximum wait for servers that are still connecting. Tools of late ones join, but a required
+/// one has the time that its entry allows.
 const SERVERS_WAIT: Duration = Duration::from_secs(10);
-/// The window of a model that does not say, for the share that tools may take of it.
+/// Default window, for the share that tools may take of it.
 const UNKNOWN_WINDOW: u64 = 32 * 1024;
 
 #[derive(Debug, Clone, Default)]
@@ -62,7 +62,7 @@ pub(crate) struct TaskRequest {
     pub(crate) attended: Option<Arc<OpenQuestions>>,
 }
 
-/// Everything but the model, which is found while the servers start.
+/// Everything but the model, which is selected while the servers start.
 #[derive(Debug)]
 pub(crate) struct TaskSetup {
     pub(crate) member: Member,
@@ -130,7 +130,7 @@ impl TaskSetup {
         let runtime = runtime::started()?;
         let done = runtime.block_on(async {
             let mut interrupts = Interrupts::listen();
-            // The servers start once it is known that the model can use their tools.
+            // The servers start once the model is known to support tools.
             let client = Client::start([], self.fleet.host.clone());
             let done = work(self, &client, &mut interrupts).await;
             reporter.done_waiting();
@@ -143,12 +143,12 @@ impl TaskSetup {
         done
     }
 
-    /// The servers of the task: those of the configuration, and the member service itself.
+    /// The servers of the task: the configured ones, and the member service itself.
     pub(crate) fn entries(&self) -> Vec<ServerEntry> {
         self.entries_of(&self.fleet.servers)
     }
 
-    /// The servers that tasks would have with this configuration.
+    /// The servers of tasks with this configuration.
     pub(crate) fn entries_of(&self, servers: &Servers) -> Vec<ServerEntry> {
         if self.wanted.tools.none {
             return Vec::new();
@@ -226,7 +226,7 @@ impl TaskSetup {
         Ok(model)
     }
 
-    /// Finds the model, then starts the servers if it can use their tools.
+    /// Selects the model, then starts the servers if it supports tools.
     pub(crate) async fn model(
         &self,
         client: &Client,
@@ -243,7 +243,7 @@ impl TaskSetup {
         Ok(model)
     }
 
-    /// The model with what the configuration says about models.
+    /// The model with its configured settings.
     fn configured(&self, mut model: Model) -> Model {
         if let Some(kinds) = &self.config.attachments {
             model.accepts = kinds.iter().copied().collect();
@@ -251,7 +251,7 @@ impl TaskSetup {
         model
     }
 
-    /// Starts the servers for a model that can use tools.
+    /// Starts the servers for a model that supports tools.
     async fn start_servers(&self, client: &Client, model: &Model) -> Result<(), Diagnostic> {
         if model.takes_tools {
             client.reload(self.entries());
@@ -266,17 +266,17 @@ impl TaskSetup {
         Ok(())
     }
 
-    /// Waits longer for servers without which the task cannot begin.
+    /// Waits longer for servers that the task requires.
     async fn wait_for_required(&self, client: &Client) -> Result<(), Diagnostic> {
         for status in client.missing_required() {
             let entry = &self.fleet.servers.find(&status.server)?.entry;
-            // A server that is gone by then is reported as missing.
+            // A server that has stopped by then is reported as missing.
             let _ = client.wait_until_server_settled(&entry.name, patience([entry])).await;
         }
         Ok(())
     }
 
-    /// An error if a server that must be there is not; a note for those that are late.
+    /// Fails if a required server is missing; prints a note about late ones.
     fn missing(&self, client: &Client) -> Result<(), Diagnostic> {
         for status in client.missing_required() {
             let entry = self.fleet.servers.find(&status.server)?;
@@ -302,7 +302,7 @@ impl TaskSetup {
         Ok(())
     }
 
-    /// The tools, as this model can take them.
+    /// The tools, in a form that this model supports.
     pub(crate) fn toolbox(
         &self,
         client: &Client,
@@ -333,7 +333,7 @@ impl TaskSetup {
         Ok(toolbox.with(self.skills.tool.clone()))
     }
 
-    /// What counts for tasks that come this way.
+    /// The metrics of tasks with this origin.
     pub(crate) fn counting(
         &self,
         entrypoint: Entrypoint,
@@ -353,7 +353,7 @@ impl TaskSetup {
 }
 
 impl Skills {
-    /// Those of the profile and the project; none where there are no tools.
+    /// The skills of the profile and the project; none without tools.
     fn load(
         wanted: &TaskRequest,
         fleet: &McpServers,
@@ -370,7 +370,7 @@ impl Skills {
                 session.output.detail(format!("skills of the project: {}", project.display()));
             }
             if let Err(diagnostic) = log.notice(&catalogue.skills) {
-                // A task can be done without it.
+                // The task can run without it.
                 let line = printable(&diagnostic.line());
                 session.output.warn(format!("cannot record the use of skills: {line}"));
             }

@@ -1,4 +1,4 @@
-//! The person at the terminal, who is asked what a program must not decide alone.
+//! The person at the terminal, who decides on approvals and requests.
 
 mod form;
 
@@ -18,7 +18,7 @@ use crate::mcp::reporter::Reporter;
 use crate::output::{Output, WARNING};
 use crate::prompt::{Prompt, ask_meanwhile};
 
-/// How often a question is put again when the answer is none.
+/// Maximum number of times that a question is repeated after an invalid answer.
 const MAX_ASKED: u32 = 3;
 
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl TerminalPerson {
     ) -> ApprovalAnswer {
         let _one = self.one.lock().await;
         if self.reporter.is_held() {
-            // The person types something else: what is typed now is no answer to this.
+            // The person is typing other input, which is no answer to this.
             return ApprovalAnswer::Absent;
         }
         self.reporter.done_waiting();
@@ -61,7 +61,7 @@ impl TerminalPerson {
             }
             before.clear();
             match &dialog.whole {
-                // Whatever was shown in between, the decisive part is above the question again.
+                // The decisive part is above the question again, whatever was shown in between.
                 Some(whole) if is_meant("view") => before = format!("{whole}\n\n{text}"),
                 _ => asked += 1,
             }

@@ -1,4 +1,4 @@
-//! Usage as it is printed by `agent usage` and `agent gateway usage`.
+//! Output of `agent usage` and `agent gateway usage`.
 
 use clap::Args;
 use task_loop::member::credits;

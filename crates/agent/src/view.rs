@@ -1,8 +1,8 @@
-//! The page of `agent metrics view`: served on loopback, to clients that know its address, until it
-//! is interrupted.
+//! The page of `agent metrics view`: served on loopback, to clients that know its address,
+//! until it is interrupted.
 //!
-//! This file owns the socket, the secret address, the browser that is opened and the signals that
-//! end it all. [`server`] answers requests, [`data`] makes their data from the store.
+//! This file owns the socket, the secret address, the opened browser and the signals.
+//! [`server`] answers requests, [`data`] reads their data from the store.
 
 mod data;
 mod server;
@@ -40,7 +40,7 @@ pub(crate) fn run(
 ) -> Result<(), Diagnostic> {
     let runtime = runtime::started()?;
     let result = runtime.block_on(show(folder, port, opening, session));
-    // A request may still be waiting for a busy store, but nobody waits for its answer any more.
+    // A request may still be waiting for a busy store, but its response is no longer needed.
     runtime.shutdown_background();
     result
 }
@@ -113,14 +113,14 @@ pub(crate) fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'sta
     })
 }
 
-/// Opens the browser if that is wanted. Failures are only noted: the address is printed.
+/// Opens the browser if requested. Failures are only noted: the address is printed.
 pub(crate) async fn open(address: &str, opening: BrowserLaunch, output: &Output) {
     if opening == BrowserLaunch::Print {
         return;
     }
     let mut command = Command::new(if cfg!(target_os = "macos") { "open" } else { "xdg-open" });
     command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Some openers return at once and some stay for as long as the browser does.
+    // Some openers return at once, others with the browser's exit.
     let opened = tokio::task::spawn_blocking(move || command.status()).await;
     if !matches!(opened, Ok(Ok(status)) if status.success()) {
         output.note("Cannot open a browser; open the address yourself.");

@@ -1,4 +1,4 @@
-//! Text of several styles, broken into lines that fit a terminal.
+//! Wrapping of styled text for a terminal.
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
@@ -22,7 +22,7 @@ pub(crate) struct StyledLine {
     pub(crate) width: usize,
 }
 
-/// How many columns of a terminal a text takes.
+/// The width of a text in terminal columns.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().map(column).sum()
 }
@@ -36,11 +36,11 @@ pub(crate) fn plain(text: &str, width: usize) -> Vec<String> {
     lines(&[span], width).into_iter().map(|line| line.text).collect()
 }
 
-/// The columns that a continuation line keeps at least.
+/// Minimum width of a continuation line.
 const MIN_CONTINUATION: usize = 20;
 
-/// Breaks a line that is wider than a terminal between words, with its spaces and styles as they
-/// are; continuation lines are indented, unless that leaves too little room.
+/// Breaks a line that is wider than a terminal between words, keeping spaces and styles;
+/// continuation lines are indented, unless that leaves too little room.
 pub(crate) fn hanging(line: &str, width: Option<usize>, indent: usize) -> String {
     let shown = |text: &str| columns(&anstream::adapter::strip_str(text).to_string());
     let Some(width) = width.filter(|width| shown(line) > *width) else {
@@ -62,7 +62,7 @@ pub(crate) fn hanging(line: &str, width: Option<usize>, indent: usize) -> String
     text
 }
 
-/// Breaks between words; within one only where it fits no line, and never within an address.
+/// Breaks between words; within a word only if it fits no line, and never within an address.
 pub(crate) fn lines(spans: &[Span], width: usize) -> Vec<StyledLine> {
     let mut setter = LineWrapper::new(width);
     for span in spans {
@@ -102,7 +102,7 @@ impl LineWrapper {
             self.break_line();
         }
         if let Some((before, _)) = self.line.last() {
-            // A gap within a style belongs to it, one between two styles to none.
+            // A gap within a style has that style; one between two styles has none.
             let style = if *before == style { style } else { Style::new() };
             self.put(style, ' ');
         }
@@ -135,12 +135,12 @@ impl LineWrapper {
     }
 }
 
-/// Whether a word holds an address: broken in two it could not be opened.
+/// Whether a word contains an address: a broken one could not be opened.
 fn is_address(word: &[(Style, char)]) -> bool {
     word.windows(3).any(|three| matches!(three, [(_, ':'), (_, '/'), (_, '/')]))
 }
 
-/// Letters with their styles written out, each run once.
+/// Characters with their styles, one escape per run.
 fn written(letters: &[(Style, char)]) -> String {
     let mut text = String::new();
     for run in letters.chunk_by(|one, other| one.0 == other.0) {

@@ -61,7 +61,7 @@ struct ServerSlot {
     part: Option<Arc<ServerTools>>,
 }
 
-/// The servers that a reload affects, by what happens to them.
+/// The servers that a reload affects, grouped by effect.
 #[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReloadReport {

@@ -1,9 +1,9 @@
-//! What a person configured for each MCP server, after reading, checking and resolving.
+//! Validated and resolved configuration of MCP servers.
 //!
 //! A [`ServerEntry`] is complete: every default is filled in and every variable reference is
-//! resolved. Strings that may hold references are [`Text`]: what is shown is their spelling, what
-//! is used is the resolved value. The structs here declare the keys of the file: the reader, the
-//! JSON Schema and the reference page are derived from them.
+//! resolved. Strings that may contain references are [`Text`], which displays as written and
+//! resolves on use. The structs here declare the keys of the file: the reader, the JSON Schema
+//! and the reference page are derived from them.
 
 pub mod danger;
 pub mod foreign;
@@ -32,15 +32,15 @@ pub use settings::{
     Severity, Text, env_file, looks_like_token,
 };
 
-/// How long a tool call may be silent, unless the entry says otherwise.
+/// Default idle timeout of a tool call.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
-/// How long the first connection may take, unless the entry says otherwise.
+/// Default timeout of the first connection.
 pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_mins(1);
-/// How often a quiet server is asked whether it lives.
+/// Default interval of keepalive pings to an idle server.
 pub const DEFAULT_KEEPALIVE: Duration = Duration::from_mins(3);
-/// The shortest keepalive period; smaller ones are raised to it.
+/// Minimum keepalive interval; smaller values are raised to it.
 pub const MIN_KEEPALIVE: Duration = Duration::from_secs(5);
-/// The most servers of one configuration; further ones are refused.
+/// Maximum number of servers in one configuration; further ones are rejected.
 pub const MAX_SERVERS: usize = 256;
 pub const MAX_HEADERS: usize = 128;
 pub const MAX_LAUNCH_ITEMS: usize = 1024;
@@ -216,18 +216,18 @@ pub enum HttpTransport {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
-    /// By the system's authorities.
+    /// The system's certificate authorities.
     #[default]
     System,
-    /// By the authorities of this PEM file; `~` is expanded.
+    /// The certificate authorities in this PEM file; `~` is expanded.
     Bundle(Text),
     Off,
 }
 
-/// The certificate we show to a server, and its key. Paths have `~` expanded.
+/// Our client certificate and its key. `~` is expanded in the paths.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ClientCert {
-    /// The PEM file of the certificate, and of the key if there is no `key`.
+    /// PEM file of the certificate, and of the key if `key` is not set.
     pub cert: Text,
     pub key: Option<Text>,
     pub password: Option<Text>,
@@ -414,13 +414,13 @@ section! {
 }
 
 impl ServerEntry {
-    /// An entry with every default, reached by `endpoint`.
+    /// An entry with default values.
     pub fn new(name: impl Into<String>, endpoint: Endpoint) -> Self {
         Self { name: name.into(), endpoint, ..Self::default() }
     }
 
-    /// Whether a change from `self` to `other` leaves the connection as it is: only what is
-    /// registered, trusted or waited for differs.
+    /// Whether a change from `self` to `other` keeps the connection: only registration, trust or
+    /// timeouts differ.
     pub(crate) fn same_connection(&self, other: &Self) -> bool {
         self.name == other.name
             && self.enabled == other.enabled
@@ -436,7 +436,7 @@ impl ServerEntry {
 }
 
 impl Endpoint {
-    /// The same, of a way to a server: how long a process may live can change while it does.
+    /// As above, for an endpoint: the lifetime of a process can change without a restart.
     fn same_connection(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Stdio(one), Self::Stdio(other)) => {

@@ -54,7 +54,7 @@ pub struct ToolOutcome {
 }
 
 impl ToolOutcome {
-    /// Notes whether a result matches the output schema of its tool; models see that it does not.
+    /// Records whether a result matches the output schema of its tool; models see a mismatch.
     pub(crate) fn check(&mut self, schema: Option<&Value>) {
         let Some(schema) = schema.filter(|_| !self.is_error) else { return };
         let fault = match &self.structured {

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::config::{fault_of_address, valid_name};
 
 pub const MAX_CONFIG_BYTES: usize = 32_768;
-/// The longest encoded configuration without white space: the largest one with padding fits.
+/// Maximum encoded length without white space: the largest configuration with padding fits.
 const MAX_ENCODED_CHARS: usize = 43_695;
 
 /// Decodes both alphabets after base64url letters are mapped to base64; padding is optional.

@@ -1,5 +1,5 @@
-//! Whether the instructions of a server reach models: they are words of the server, which it can
-//! change with every connection.
+//! Decides whether the instructions of a server reach models: the server controls the text and
+//! can change it with every connection.
 
 use crate::config::{ServerEntry, Trust};
 use crate::content::injection_warnings;
@@ -8,8 +8,8 @@ pub(crate) const MAX_INSTRUCTION_BYTES: usize = 4096;
 
 impl ServerEntry {
     /// Why models do not get these instructions, if they do not. `instructions` of the entry
-    /// decides; without it, an untrusted server has none, nor has one whose words look like an
-    /// injection.
+    /// decides; by default, those of an untrusted server and those that resemble an injection are
+    /// rejected.
     pub fn rejects_instructions(&self, text: &str) -> Option<&'static str> {
         match self.instructions {
             Some(true) => None,

@@ -11,9 +11,9 @@ use tokio::time::{Instant, sleep};
 /// Marks the processes of a server: `<owner>.<number>`.
 pub(crate) const OWNER_VARIABLE: &str = "AGENT_MCP_OWNER";
 
-/// How long processes have to exit after SIGTERM.
+/// Time for processes to exit after SIGTERM.
 pub(crate) const TERM_GRACE: Duration = Duration::from_secs(2);
-/// How long to wait for processes to disappear after SIGKILL.
+/// Time for processes to disappear after SIGKILL.
 const KILL_GRACE: Duration = Duration::from_millis(500);
 const TERMINATION_STEPS: [(Signal, Duration); 2] =
     [(Signal::TERM, TERM_GRACE), (Signal::KILL, KILL_GRACE)];

@@ -19,11 +19,11 @@ pub const MIN_SECRET_BYTES: usize = 4;
 /// peers choose the tokens.
 const MAX_PIECE_BYTES: usize = 1024;
 
-/// How many rotated values of one label are remembered.
+/// Maximum number of rotated values kept per label.
 pub const MAX_ROTATED: usize = 8;
 
 /// Redacts secrets. Known secrets are only added, and all holders see them at once: after a
-/// configuration change the old ones may still be in flight.
+/// configuration change the old ones may still be in use.
 #[derive(Default)]
 pub struct Redactor {
     known: ArcSwap<KnownSecrets>,
@@ -67,7 +67,7 @@ impl Redactor {
         self.add(&[(label.to_owned(), value.to_owned())], MAX_ROTATED);
     }
 
-    /// Remembers at most the `most` last values of a label.
+    /// Keeps at most the `most` last values of a label.
     fn add(&self, more: &[(String, String)], most: usize) {
         self.known.rcu(|before| {
             let mut secrets = before.secrets.clone();
@@ -132,7 +132,7 @@ impl KnownSecrets {
                 }
             }
         }
-        // The longest of several matches counts. Building fails only for gigabytes of secrets.
+        // The longest of several matches wins. Building fails only for gigabytes of secrets.
         let finder = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(&forms)
@@ -150,8 +150,8 @@ impl KnownSecrets {
             Patterns::Excluded => None,
         };
         let mut redacted = by_shape.or(by_value)?;
-        // A mark and its context may spell a value again. That one is removed without a mark; the
-        // text shrinks, so the loop ends.
+        // A mark and its context may form a known value again, which is removed without a mark.
+        // The text shrinks, so the loop ends.
         if let Some(finder) = &self.finder {
             while finder.forms.is_match(&redacted) {
                 redacted = finder.replaced(&redacted, |_| Cow::Borrowed(""));

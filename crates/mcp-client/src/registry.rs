@@ -46,7 +46,7 @@ pub struct RegisteredTool {
     /// Repaired for strict model APIs.
     pub schema: Arc<Value>,
     pub trust: Trust,
-    /// What the configuration says about approvals of this tool.
+    /// The approval mode set in the configuration.
     pub approval: Option<ApprovalMode>,
     /// Estimated cost in every request.
     pub tokens: u32,

@@ -94,11 +94,11 @@ pub(crate) struct Router {
     change: Notify,
     started: Instant,
     answering: AtomicUsize,
-    /// A task of the server changed: look at it now.
+    /// A task of the server changed: poll it now.
     pub(crate) task_changed: Notify,
-    /// Resources that a caller watches, and whether they changed since it asked.
+    /// Watched resources, and whether each has changed since the caller last asked.
     watched: Mutex<BTreeMap<String, bool>>,
-    /// Another set of resources is watched.
+    /// The set of watched resources changed.
     pub(crate) rewatched: Notify,
 }
 
@@ -111,13 +111,13 @@ struct PendingRequest {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestKind {
-    /// Its response is due.
+    /// It waits for a response.
     Call,
     /// It stays open as long as the session.
     Subscription,
 }
 
-/// When a call last showed activity, in milliseconds since the session began.
+/// The time of the last activity of a call, in milliseconds since the session began.
 #[derive(Debug, Default)]
 pub(crate) struct LastActivity(AtomicU64);
 
@@ -348,7 +348,7 @@ impl Router {
         ServerRequestGuard(Arc::clone(self))
     }
 
-    /// Whether the server waits for us, so that its calls may be silent.
+    /// Whether the server waits for our answer, so that its calls may be silent.
     pub(crate) fn is_answering(&self) -> bool {
         self.answering.load(Ordering::Acquire) > 0
     }

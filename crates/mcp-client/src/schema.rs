@@ -25,7 +25,7 @@ pub use validate::violation;
 pub const MAX_NOTES: usize = 8;
 type Object = Map<String, Value>;
 
-/// The most rounds of repair. One round suffices for nearly all schemas; the next confirms it.
+/// Maximum number of repair rounds. One suffices for nearly all schemas; the next confirms it.
 const MAX_ROUNDS: usize = 12;
 /// In this round, self-references at the root are removed.
 const LAST_PATIENT_ROUND: usize = 8;

@@ -147,7 +147,6 @@ impl<'a> Request<'a> {
 }
 
 impl Session {
-    /// The result of the handshake.
     pub fn handshake(&self) -> &HandshakeResult {
         // Unreachable: every session in use has completed its handshake.
         static NOTHING: OnceLock<HandshakeResult> = OnceLock::new();
@@ -197,12 +196,10 @@ impl Session {
         self.inner.cache.clear();
     }
 
-    /// The number of running calls.
     pub fn active_calls(&self) -> usize {
         self.inner.active_calls.load(Ordering::Acquire)
     }
 
-    /// The time since the session was opened.
     pub fn age(&self) -> Duration {
         self.inner.began.elapsed()
     }

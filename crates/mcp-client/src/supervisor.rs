@@ -23,7 +23,7 @@ use crate::tool::QuarantinedItem;
 pub const MAX_FIRST_ATTEMPTS: u32 = 3;
 /// Attempts to reconnect a server before it is parked.
 pub const MAX_RECONNECT_ATTEMPTS: u32 = 5;
-/// How long a parked server rests before the next attempt.
+/// Delay before the next attempt to connect a parked server.
 pub const PARK_DURATION: Duration = Duration::from_mins(5);
 
 /// The state of a server. A degraded one may still answer calls, a parked one is tried again later,
@@ -42,7 +42,6 @@ pub enum ServerState {
 }
 
 impl ServerState {
-    /// The name of the state.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Disabled => "disabled",
@@ -86,7 +85,6 @@ impl fmt::Display for ServerState {
     }
 }
 
-/// The status of a server.
 #[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct ServerStatus {
@@ -97,11 +95,11 @@ pub struct ServerStatus {
     pub since: Instant,
     pub era: Option<Era>,
     pub version: Option<String>,
-    /// Its name and version, as it says.
+    /// Its name and version, as it declares them.
     pub server_info: Option<String>,
-    /// Instructions for models, as it sent them.
+    /// Instructions for models, as received.
     pub instructions: Option<Arc<str>>,
-    /// How long its last response to a listing or ping took.
+    /// Duration of its last response to a listing or ping.
     pub latency: Option<Duration>,
     pub tools: usize,
     /// Their estimated cost in every request.
@@ -109,6 +107,6 @@ pub struct ServerStatus {
     pub quarantined: Vec<QuarantinedItem>,
     pub skipped: Vec<SkippedTool>,
     pub notes: Vec<String>,
-    /// Why the last attempt to connect failed; `None` once the server is ready.
+    /// The error of the last attempt to connect; `None` once the server is ready.
     pub failure: Option<Arc<Error>>,
 }

@@ -28,11 +28,11 @@ pub(crate) use raw_object::{
 };
 pub use uri_template::BegunUri;
 
-/// The largest definition of one tool.
+/// Maximum size of one tool definition.
 pub const MAX_TOOL_BYTES: usize = 256 * 1024;
-/// The longest native name.
+/// Maximum length of a native name.
 pub const MAX_NATIVE_NAME_BYTES: usize = 512;
-/// The deepest nesting of a schema.
+/// Maximum nesting depth of a schema.
 pub const MAX_SCHEMA_DEPTH: usize = 64;
 
 /// Whether `x-mcp-header` annotations apply.
@@ -75,7 +75,7 @@ pub struct Tool {
     pub input_schema: Arc<Value>,
     pub output_schema: Option<Value>,
     read_only: bool,
-    /// It may or must be called as a task, if the server supports tasks.
+    /// The tool may or must be called as a task, if the server supports tasks.
     pub runs_as_task: bool,
     /// Empty under [`HeaderMirroring::Ignore`].
     pub header_params: Vec<HeaderParam>,
@@ -84,7 +84,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Whether the server says that the tool only reads. Only a JSON boolean counts.
+    /// Whether the server marks the tool as read-only. Only a JSON boolean counts.
     pub fn read_only(&self) -> bool {
         self.read_only
     }
@@ -94,7 +94,7 @@ impl Tool {
         self.header_params.iter().filter_map(|param| param.header(arguments)).collect()
     }
 
-    /// The SHA-256 of what an approval covers: description, both schemas, and the read-only hint.
+    /// SHA-256 of the approved content: description, both schemas, and the read-only hint.
     /// Independent of the order of keys.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();

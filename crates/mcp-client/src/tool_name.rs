@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-/// The longest name that model APIs accept.
+/// Maximum length of a name that model APIs accept.
 pub const MAX_NAME_CHARS: usize = 64;
 const HASH_DIGITS: usize = 8;
 

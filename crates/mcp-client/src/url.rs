@@ -135,7 +135,7 @@ pub(crate) fn is_secure(address: &Uri) -> bool {
     }
 }
 
-/// Why this is not a URL of a server, if it is none.
+/// Why this is not a valid server URL; `None` if it is.
 pub(crate) fn fault_of_address(address: &str) -> Option<&'static str> {
     let Ok(uri) = address.parse::<Uri>() else { return Some("it is not a valid URL") };
     match uri.scheme() {
@@ -151,7 +151,7 @@ pub(crate) fn fault_of_address(address: &str) -> Option<&'static str> {
     }
 }
 
-/// What is wrong with the address of a self-hosted client document, if anything: it must be https
+/// Why this cannot be the address of a self-hosted client document, if so: it must be https
 /// with a path, and without fragment, user information and dot segments.
 pub fn fault_of_client_document(address: &str) -> Option<&'static str> {
     if address.contains('#') {

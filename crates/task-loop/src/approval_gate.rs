@@ -1,7 +1,7 @@
 //! Decides which tool calls need a person's approval, and stores the approvals.
 //!
-//! An approval covers one definition of a tool. The digest of that definition is stored, so a tool
-//! whose definition changed needs a new approval, whatever it now claims about itself.
+//! An approval covers one definition of a tool. The digest of that definition is stored, so a
+//! tool whose definition changed needs a new approval, whatever it now claims about itself.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,7 @@ impl Verdict {
     }
 }
 
-/// What was said on the command line.
+/// Approvals from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct PreApprovals {
     /// Approves all calls to trusted servers.
@@ -57,14 +57,14 @@ pub struct ApprovalGate {
     store: Box<dyn ApprovalStore>,
     person: Arc<dyn Person>,
     beforehand: PreApprovals,
-    /// The servers of project files, each with the folder of its project.
+    /// The servers of project files, with the project folder of each.
     projects: BTreeMap<String, PathBuf>,
-    /// One question at a time, and one change of the file.
+    /// Serializes questions and changes of the file.
     memory: tokio::sync::Mutex<()>,
 }
 
 impl ApprovalGate {
-    /// Asks `person` unless `beforehand` answers already.
+    /// Asks `person` unless `beforehand` decides.
     pub fn new(
         store: Box<dyn ApprovalStore>,
         person: Arc<dyn Person>,
@@ -84,7 +84,7 @@ impl ApprovalGate {
     pub async fn decide(&self, entry: &RegisteredTool, arguments: &Value) -> io::Result<Verdict> {
         let is_read_only = match &entry.action {
             ToolAction::Tool(tool) => tool.read_only(),
-            // What a utility does is known, and it only reads.
+            // Utilities are known to only read.
             _ if entry.needs_approval() => true,
             _ => return Ok(Verdict::NotRequired),
         };
@@ -141,7 +141,7 @@ impl ApprovalGate {
         ApprovalMemory::remember(&*self.store, &self.stored_name(entry), entry.native_name(), now)
     }
 
-    /// The name of a server among the stored approvals. Another project can have another server of
+    /// The name of a server in the stored approvals. Another project can have another server of
     /// the same name, with the same definitions.
     fn stored_name<'a>(&self, entry: &'a RegisteredTool) -> Cow<'a, str> {
         match self.projects.get(&*entry.server) {
@@ -151,7 +151,7 @@ impl ApprovalGate {
     }
 }
 
-/// Everything that the digest covers, as lines that can be compared.
+/// The content of the digest, as lines that can be compared.
 fn definition(entry: &RegisteredTool) -> String {
     let ToolAction::Tool(tool) = &entry.action else { return entry.description.to_string() };
     let pretty = |schema: &Value| serde_json::to_string_pretty(schema).unwrap_or_default();

@@ -1,20 +1,19 @@
-//! Approvals that are stored: which definition of which tool, and whether it needs no further
-//! question.
+//! Stored approvals: by tool definition, and whether it needs no further question.
 
 use std::collections::BTreeMap;
 use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
-/// The most of all definitions of one server. Beyond it only digests are stored: changes are still
-/// noticed, but the earlier definition cannot be shown.
+/// Maximum size of all definitions of one server. Beyond it only digests are stored: changes
+/// are still noticed, but the earlier definition cannot be shown.
 const MAX_DEFINITIONS_BYTES: usize = 1024 * 1024;
 
 /// Stores the approvals as text. The caller owns the file.
 pub trait ApprovalStore: fmt::Debug + Send + Sync {
     fn name(&self) -> String;
 
-    /// The stored text; nothing if there is none yet.
+    /// The stored text; `None` if there is none yet.
     fn read(&self) -> io::Result<Option<String>>;
 
     /// Runs `change`, which may call [`Self::read`], and stores the text it returns. No other
@@ -31,7 +30,7 @@ pub struct ApprovalMemory {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovedTool {
     pub(crate) digest: String,
-    /// It runs without a question, as long as its definition stays the same.
+    /// It runs without a question while its definition is unchanged.
     #[serde(default)]
     pub always: bool,
     /// The definition as text; empty if there was no room for it.
@@ -79,8 +78,8 @@ impl ApprovalMemory {
         })
     }
 
-    /// Takes back the approvals of a server, or of one of its tools. The definitions stay, so that
-    /// later changes are still noticed. Returns how many approvals there were.
+    /// Revokes the approvals of a server, or of one of its tools. The definitions are kept, so
+    /// that later changes are still noticed. Returns the number of revoked approvals.
     pub fn revoke(
         store: &dyn ApprovalStore,
         server: &str,

@@ -1,7 +1,7 @@
-//! Makes attachments of bytes.
+//! Creates attachments from bytes.
 //!
-//! Images that are too large for models are scaled by a confined parser process, which starts with
-//! the first image: servers can send anything.
+//! Images that are too large for models are scaled by a confined parser process, which starts
+//! with the first image: servers can send anything.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -21,13 +21,13 @@ pub struct Attacher {
 }
 
 impl Attacher {
-    /// The longer side of images has at most so many pixels.
+    /// The longer side of images is scaled to at most this number of pixels.
     pub fn new(parser: WorkerProgram, max_side: u16) -> Self {
         let limits = ImageLimits { max_side, max_bytes: MAX_IMAGE_BYTES };
         Self { parser, limits, pool: OnceLock::new() }
     }
 
-    /// The attachment, and how it was scaled.
+    /// The attachment, and a note if it was scaled.
     pub async fn attach(
         &self,
         bytes: &[u8],
@@ -48,8 +48,8 @@ impl Attacher {
         Ok((Attachment::new(bytes, name)?, scaled))
     }
 
-    /// The attachments of a result for a model that accepts these kinds. The text says what was
-    /// scaled or left out.
+    /// The attachments of a result for a model that accepts these kinds. The text notes what was
+    /// scaled or omitted.
     pub(crate) async fn attach_all(
         &self,
         all: &[content::Attachment],

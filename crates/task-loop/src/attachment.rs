@@ -1,7 +1,7 @@
-//! Images, audio and documents beside the text of a message, and the limits on them.
+//! Images, audio and documents beside the text of a message, and their limits.
 //!
-//! Bytes decide what an attachment is, not the MIME type that a server claims: providers reject a
-//! whole request because of one image that is none.
+//! The kind is determined by the bytes, not by the MIME type that a server claims: providers
+//! reject a whole request because of one invalid image.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,15 +12,15 @@ use mcp_client::content::media_type;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The largest image that a model is given: 5 MB as base64, the smallest limit of a provider.
+/// Maximum size of an image for a model: 5 MB as base64, the smallest limit of a provider.
 pub const MAX_IMAGE_BYTES: usize = 3_750_000;
 pub const MAX_FILE_BYTES: usize = 10 * 1024 * 1024;
-/// The most attachments of one request; the oldest ones are left out.
+/// Maximum number of attachments per request; the oldest are omitted.
 pub(crate) const MAX_IN_REQUEST: usize = 20;
 pub(crate) const MAX_REQUEST_BYTES: usize = 15 * 1024 * 1024;
-/// About what an image costs. Recordings and documents cost more with their size.
+/// Approximate tokens of an image. Recordings and documents cost more with their size.
 const IMAGE_TOKENS: u64 = 1600;
-/// Bytes of a recording or document that cost about one token.
+/// Approximate bytes per token of a recording or document.
 const FILE_BYTES_OF_A_TOKEN: u64 = 64;
 
 /// What a model can be given beside text.
@@ -35,10 +35,10 @@ pub enum MediaKind {
 }
 
 impl MediaKind {
-    /// All kinds, those that the fewest models accept first.
+    /// All kinds, the least supported ones first.
     pub(crate) const ALL: [Self; 3] = [Self::Audio, Self::Document, Self::Image];
 
-    /// The kinds that a model is given if its service does not say what it accepts.
+    /// The default kinds, for a model whose service does not list them.
     pub(crate) fn usual() -> BTreeSet<Self> {
         BTreeSet::from([Self::Document, Self::Image])
     }
@@ -144,7 +144,7 @@ impl fmt::Display for Attachment {
     }
 }
 
-// The data would fill screens.
+// The data would fill the screen.
 impl fmt::Debug for Attachment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Attachment({self})")

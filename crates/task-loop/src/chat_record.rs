@@ -1,7 +1,7 @@
 //! The file of one conversation: a header line, then one line for every event.
 //!
-//! Each line is written at once and in one piece, so that a killed program loses at most the line
-//! it was writing. A lock on the file keeps other processes out.
+//! Each line is written at once and in one piece, so that a killed program loses at most the
+//! line it was writing. A lock on the file keeps other processes out.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
@@ -17,8 +17,8 @@ use crate::context_window::opening;
 use crate::conversation::{Journal, Message};
 use crate::usage::TaskUsage;
 
-/// The most attachments in one file. Further ones are only described, so that the file stays small
-/// enough to be read.
+/// Maximum size of attachments in one file. Further ones are only described, so that the file
+/// stays small enough to be read.
 const MAX_ATTACHMENT_BYTES: usize = 64 * 1024 * 1024;
 const MAX_RECORD_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -34,7 +34,7 @@ pub enum RecordError {
     Resume { path: PathBuf, source: io::Error },
 }
 
-/// Learns that a conversation is no longer stored.
+/// Is notified when a conversation is no longer stored.
 pub trait RecordObserver: fmt::Debug + Send + Sync {
     fn failed(&self, path: &Path, error: &io::Error);
 }
@@ -49,11 +49,11 @@ pub struct RecordHeader {
     pub tools: ToolChoice,
 }
 
-/// The tools of a conversation, which are still those when it is resumed.
+/// The tools of a conversation, kept when it is resumed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolChoice {
-    /// Only those of these servers; of all if there is none.
+    /// Restricts the tools to these servers; empty means all.
     pub servers: Vec<String>,
     pub none: bool,
 }
@@ -64,8 +64,8 @@ impl ToolChoice {
     }
 }
 
-/// A line after the header. A summary takes the place of the messages between the opening and the
-/// last `kept`.
+/// A line after the header. A summary replaces the messages between the opening and the last
+/// `kept`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RecordLine {
@@ -75,7 +75,7 @@ pub enum RecordLine {
     Summary { summary: String, kept: usize },
 }
 
-/// Keeps a conversation. Clones keep the same one.
+/// Records a conversation. Clones share the record.
 #[derive(Debug, Clone)]
 pub struct ChatRecord {
     inner: Arc<Mutex<Inner>>,
@@ -85,14 +85,14 @@ pub struct ChatRecord {
 struct Inner {
     path: PathBuf,
     head: RecordHeader,
-    /// What comes first once there is a file.
+    /// Written first when the file is created.
     opening: Vec<Message>,
-    /// There is none until something was said.
+    /// `None` until the first message.
     file: Option<File>,
     observer: Box<dyn RecordObserver>,
-    /// Bytes of attachments that can still be stored.
+    /// Remaining bytes for attachments.
     room: usize,
-    /// Writing failed, and the observer knows.
+    /// A write failed, and the observer was notified.
     is_broken: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Keeps a conversation within the window of its model: old results of tools go first, then old
-//! turns, and each leaves a note.
+//! Fits a conversation into the window of its model: drops old results of tools first, then
+//! old turns, each with a note.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -11,20 +11,20 @@ use crate::member::MemberError;
 use crate::model::Model;
 use crate::toolbox::Definition;
 
-/// The window of a model that does not say.
+/// Default window of a model.
 const UNKNOWN_WINDOW: u64 = 128 * 1024;
-/// The share of the window that a conversation may take, in percent; the rest is for the answer.
+/// Maximum share of the window for the conversation, in percent; the rest is for the answer.
 const SHARE: u64 = 75;
-/// About how many bytes a token has, in tenths.
+/// Approximate bytes per token, in tenths.
 const BYTES_OF_A_TOKEN: u64 = 36;
-/// What every message costs beside its text.
+/// The token overhead of every message.
 const MESSAGE_TOKENS: u64 = 8;
-/// A result that is no longer than this is not worth cutting.
+/// Results up to this size are not cut.
 const SMALL_BYTES: usize = 400;
-/// What is left of the results of the latest round, at both ends, when they alone are too much.
+/// Bytes kept at both ends of each result of the latest round, if those alone are too long.
 const ENDS_BYTES: usize = 2000;
 const WHY: &str = "to fit the context window";
-/// How often the window can turn out to be smaller than it is said to be.
+/// Maximum number of times that the window is halved.
 const MAX_SHRINKS: u32 = 4;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Trimmed {
     pub results: usize,
     pub messages: usize,
     pub attachments: usize,
-    /// How much it was, in bytes.
+    /// Its length in bytes.
     pub characters: usize,
 }
 
@@ -47,19 +47,19 @@ impl ContextWindow {
         let all = model.context_length.unwrap_or(UNKNOWN_WINDOW) * SHARE / 100;
         let tools: u64 = tools.iter().map(|tool| u64::from(tool.tokens)).sum();
         let taken = tools + tokens(instructions.map_or(0, str::len));
-        // A window that is all tools still has room for a question.
+        // Even a window full of tools has room for a question.
         Self { room: Cell::new(all.saturating_sub(taken).max(all / 8)), shrinks: Cell::new(0) }
     }
 
-    /// Takes the window for half as large, because the model said that it is too small.
+    /// Halves the assumed window, after the model reported that it is too small.
     pub(crate) fn shrink(&self) -> bool {
         self.shrinks.set(self.shrinks.get() + 1);
         self.room.set(self.room.get() / 2);
         self.shrinks.get() <= MAX_SHRINKS
     }
 
-    /// The turns from the beginning that are to give way, so that half of the window is free, if the
-    /// conversation does not fit without old results.
+    /// The oldest turns to drop so that half of the window is free, if the conversation does not
+    /// fit without old results.
     pub(crate) fn old_turns(
         &self,
         messages: &[Message],
@@ -89,7 +89,7 @@ impl ContextWindow {
         (end > first).then_some(first..end)
     }
 
-    /// The end of a text, as much of it as fits.
+    /// The end of a text that fits.
     pub(crate) fn newest<'t>(&self, text: &'t str) -> &'t str {
         let most = self.room.get().saturating_mul(BYTES_OF_A_TOKEN) / 10;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -122,7 +122,7 @@ impl ContextWindow {
 }
 
 impl Trimmed {
-    /// Keeps the newest attachments, as many as one request can have.
+    /// Keeps the newest attachments, up to the limit of a request.
     fn old_attachments(&mut self, messages: &mut [Message]) {
         let all = || messages.iter().rev().flat_map(|m| m.attachments().iter().rev());
         let mut bytes = 0;
@@ -163,12 +163,12 @@ impl Trimmed {
     }
 }
 
-/// How many system messages come first.
+/// The number of leading system messages.
 pub(crate) fn opening(messages: &[Message]) -> usize {
     messages.iter().take_while(|m| matches!(m, Message::System { .. })).count()
 }
 
-/// Where the latest answer of the model is, with the results that follow it.
+/// The index of the latest answer of the model, which its results follow.
 fn latest_round(messages: &[Message]) -> usize {
     let latest = messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }));
     latest.unwrap_or(messages.len())

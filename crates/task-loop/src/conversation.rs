@@ -1,4 +1,4 @@
-//! What was said so far, in a form that can be kept and sent to any model.
+//! The messages of a conversation, in a form that can be stored and sent to any model.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -41,8 +41,8 @@ impl Message {
         Self::User { text: text.into(), attachments: Vec::new() }
     }
 
-    /// What takes the place of messages that the model summarised. It is no system message: it may
-    /// repeat the words of tools.
+    /// The replacement of messages that the model summarised. It is no system message: it may
+    /// contain text from tools.
     pub(crate) fn summary(text: &str) -> Self {
         Self::user(format!(
             "[summary of the earlier messages, written by the assistant]\n{text}\n[end of the \
@@ -61,8 +61,8 @@ impl Message {
         }
     }
 
-    /// Removes the attachments for which `is_gone` holds, and says so in the text. Returns how many
-    /// they were.
+    /// Removes the attachments for which `is_gone` holds, and notes that in the text. Returns
+    /// their number.
     pub(crate) fn drop_attachments(
         &mut self,
         why: &str,
@@ -82,22 +82,22 @@ impl Message {
 pub struct Call {
     pub id: String,
     pub name: String,
-    /// JSON, if the model is well.
+    /// JSON, unless the model made an error.
     pub arguments: String,
 }
 
-/// Hears every message as it becomes part of a conversation. What is cut later was heard whole.
+/// Receives every message when it is added to a conversation, before any cuts.
 pub trait Journal: fmt::Debug + Send + Sync {
     fn said(&mut self, message: &Message);
 
-    /// A summary takes the place of all messages after the opening but the last `kept`.
+    /// A summary replaces all messages after the opening but the last `kept`.
     fn summarised(&mut self, summary: &str, kept: usize);
 }
 
 #[derive(Debug, Default)]
 pub struct Conversation {
     pub(crate) messages: Vec<Message>,
-    /// Requests to a model are the same if their conversation has this and their bodies are equal.
+    /// Scope of idempotency: requests with the same scope and body are the same.
     pub(crate) scope: Uuid,
     journal: Option<Box<dyn Journal>>,
     /// Models, and kinds of attachments that they rejected.
@@ -122,8 +122,8 @@ impl Conversation {
         }
     }
 
-    /// Keeps the conversation under an id. A request that is repeated after the program was killed
-    /// is the same request, which is charged once.
+    /// Keeps the conversation under an id. A request that is repeated after the program was
+    /// killed is the same request, which is charged once.
     #[must_use]
     pub fn kept_as(mut self, id: &str, journal: Box<dyn Journal>) -> Self {
         self.scope = Uuid::new_v5(&Uuid::NAMESPACE_OID, id.as_bytes());
@@ -138,7 +138,7 @@ impl Conversation {
         self.messages.push(message);
     }
 
-    /// Puts a summary in the place of messages.
+    /// Replaces messages by a summary.
     pub(crate) fn summarise(&mut self, span: Range<usize>, summary: &str) {
         if let Some(journal) = &mut self.journal {
             journal.summarised(summary, self.messages.len() - span.end);
@@ -150,8 +150,8 @@ impl Conversation {
         &self.messages
     }
 
-    /// Remembers that a model rejects the first of the kinds that it was sent. Returns the kind, and
-    /// how many attachments there are of it.
+    /// Records that a model rejects the first of the kinds that it was sent. Returns the kind,
+    /// and the number of its attachments.
     pub(crate) fn reject_kind(
         &mut self,
         model: &str,
@@ -170,7 +170,7 @@ impl Conversation {
         self.rejected.iter().any(|(by, rejected)| by == model && *rejected == kind)
     }
 
-    /// What the model said last, since the person spoke.
+    /// The model's text since the last message of the person.
     pub fn answer(&self) -> String {
         let said = self.messages.iter().rev().take_while(|m| !matches!(m, Message::User { .. }));
         let mut texts = said.filter_map(|message| match message {
@@ -180,13 +180,13 @@ impl Conversation {
         texts.next().unwrap_or_default()
     }
 
-    /// Adds a result with the reason to every call that has none: models reject open calls.
-    /// Returns these calls.
+    /// Adds a result with the reason to every call without one: models reject open calls. Returns
+    /// these calls.
     pub(crate) fn close_open_calls(&mut self, end: &TaskEnd) -> Vec<Call> {
         self.answer_open_calls(&format!("the task ended ({end})"))
     }
 
-    /// The same for a conversation that a killed program stored.
+    /// As above, for a stored conversation of a killed program.
     pub fn close_lost_calls(&mut self) -> Vec<Call> {
         self.answer_open_calls("the program ended")
     }

@@ -1,4 +1,4 @@
-//! How a task ends: one cause, and the one legal ending that counts for it.
+//! The end of a task: its cause, and its ending in the metrics.
 
 use std::time::Duration;
 

@@ -12,8 +12,7 @@ use crate::member::MemberError;
 use crate::toolbox::CallOutcome;
 use crate::usage::TaskUsage;
 
-/// Something that happened. After [`Event::Rejected`] and [`Event::Waiting`] the model is asked
-/// again.
+/// An event. After [`Event::Rejected`] and [`Event::Waiting`] the request is retried.
 #[derive(Debug)]
 pub enum Event<'a> {
     Asking { model: &'a str },
@@ -90,7 +89,7 @@ fn described(attachment: &Attachment) -> Value {
     json!({"kind": attachment.kind, "mime": attachment.mime, "bytes": attachment.bytes()})
 }
 
-/// Arguments as they were meant, or as they stand.
+/// Parsed arguments, or the text if it is invalid.
 fn arguments(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }

@@ -1,12 +1,12 @@
-//! The task loop: a person's words go to a model, the model calls tools, and its last words are the
-//! answer.
+//! The task loop: sends a person's messages to a model, runs its tool calls, and returns its
+//! final text.
 //!
-//! [`run`] is the loop. It limits rounds, time and money, retries transient failures, keeps the
-//! conversation within the context window of the model, and ends in exactly one of the ways in
-//! [`end`]. The library has no terminal and no configuration: it reports [`event::Event`]s to a
-//! listener, asks a [`person::Person`] for approval, and stores approvals through
-//! [`approval_memory::ApprovalStore`]. [`chat_record`] is the file of a conversation. Models are
-//! reached through [`member`].
+//! [`run`] is the loop. It limits rounds, time and money, retries transient failures, keeps
+//! the conversation within the context window of the model, and ends in exactly one of the
+//! ways in [`end`]. The library has no terminal and no configuration: it reports
+//! [`event::Event`]s to a listener, asks a [`person::Person`] for approval, and stores
+//! approvals through [`approval_memory::ApprovalStore`]. [`chat_record`] is the file of a
+//! conversation. Models are reached through [`member`].
 
 #![expect(missing_docs, reason = "the names of most items explain them")]
 

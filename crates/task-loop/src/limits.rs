@@ -1,4 +1,4 @@
-//! How far a task may go.
+//! Limits of a task.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub const MAX_TIME: Duration = Duration::from_hours(24);
 pub struct Bounds {
     pub rounds: u32,
     pub time: Duration,
-    /// What it may cost, in micro-credits.
+    /// Maximum cost, in micro-credits.
     pub micros: Option<i64>,
 }
 

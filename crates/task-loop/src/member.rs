@@ -25,18 +25,18 @@ pub use self::events::{Events, data};
 
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
-/// How long an answer that is made at once may take to begin.
+/// Timeout for the first byte of an immediate response.
 const SOON: Duration = Duration::from_secs(30);
 /// Timeout for the first byte of a response that takes work.
 const LATER: Duration = Duration::from_mins(15);
-/// How long a connection may say nothing in the middle of an answer.
+/// Idle timeout within a response.
 pub const MAX_SILENCE: Duration = Duration::from_mins(5);
 
-/// What an answer that was charged cost.
+/// The charged cost of a response.
 pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
-/// What a request costs that has not ended yet.
+/// The cost of a request that has not ended yet.
 pub static PRICE: HeaderName = HeaderName::from_static("x-price-micros");
-/// What makes a request that is sent again the same one.
+/// Identifies repeats of one request.
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 static RECEIPT: HeaderName = HeaderName::from_static("x-receipt-id");
 
@@ -54,7 +54,7 @@ pub struct MemberRequest {
     headers: HeaderMap,
     within: Duration,
     most_bytes: usize,
-    /// Whether it can be sent again without being done, and paid for, twice.
+    /// Whether it can be sent again without being executed, and charged, twice.
     pub may_repeat: bool,
 }
 
@@ -80,27 +80,27 @@ impl MemberRequest {
         Self { method, path, body, headers, within, most_bytes, may_repeat: false }
     }
 
-    /// It is done, and paid for, once for this key, however often it is sent.
+    /// Makes it execute, and be charged, once for this key, however often it is sent.
     #[must_use]
     pub fn once(self, key: &str) -> Self {
         self.with(IDEMPOTENCY_KEY.clone(), key).repeatable()
     }
 
-    /// It is done once in this scope, also by a program that sends the same body later.
+    /// Makes it execute once in this scope, also if a later program sends the same body.
     #[must_use]
     pub(crate) fn once_in(self, scope: Uuid) -> Self {
         let key = format!("task-{}", Uuid::new_v5(&scope, &self.body).simple());
         self.once(&key)
     }
 
-    /// Done twice it is as if it were done once.
+    /// Marks it as idempotent.
     #[must_use]
     pub fn repeatable(mut self) -> Self {
         self.may_repeat = true;
         self
     }
 
-    /// With one more header. A value that no header can hold is left out.
+    /// Adds a header. An invalid value is ignored.
     #[must_use]
     pub fn with(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -171,7 +171,7 @@ impl MemberClient {
         Ok(Self { http, base_url: base_url.to_owned() })
     }
 
-    /// The host and port of the proxy in the way to the service.
+    /// The host and port of the proxy for the service.
     pub fn proxy(&self) -> Option<String> {
         self.http.proxy(self.http.url())
     }
@@ -210,8 +210,8 @@ impl MemberClient {
         Ok(Events::new(response))
     }
 
-    /// Asks, and gives a good answer whose body is still to be read. The service may have named the
-    /// address; the key goes to the service alone.
+    /// Sends a request, and returns a successful response with its body unread. The service may
+    /// have supplied the address; the key is sent to the service alone.
     pub async fn send_to(
         &self,
         target: &Uri,
@@ -228,7 +228,7 @@ impl MemberClient {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();
-        // A refusal whose body breaks off is still a refusal.
+        // An error response whose body breaks off is still an error response.
         let body = read(body, MAX_REFUSAL_BYTES).await.unwrap_or_default();
         Err(MemberError::refused(status, &parts.headers, &body))
     }
@@ -266,7 +266,7 @@ pub fn number(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }
 
-/// An amount as a person reads it: in credits, without places that say nothing.
+/// An amount in credits for a person, without trailing zeros.
 pub fn credits(micros: i64) -> String {
     let text = Micros::new(micros).to_string();
     let short = text.trim_end_matches('0');

@@ -1,4 +1,4 @@
-//! What of a task is counted.
+//! Metrics of a task.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The model of a task: which one, and one question to it with the answer as it comes.
+//! The model of a task: its selection, and requests to it with streamed answers.
 
 pub(crate) mod adapted;
 mod chat;
@@ -21,7 +21,7 @@ use crate::nearest::nearest;
 use crate::toolbox::Definition;
 
 const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
-/// Longest arguments of a call that are stored: more than are accepted.
+/// Maximum length of stored call arguments: more than is accepted.
 const MAX_ARGUMENT_BYTES: usize = 2 * 1024 * 1024;
 const MAX_CALLS: usize = 64;
 
@@ -42,10 +42,10 @@ pub struct Model {
     pub id: String,
     pub form: ApiKind,
     pub context_length: Option<u64>,
-    /// Whether it can be given tools; the service says so where it cannot.
+    /// Whether it supports tools; true unless the service denies it.
     pub takes_tools: bool,
     pub accepts: BTreeSet<MediaKind>,
-    /// What a question costs; 0 where the service does not say.
+    /// The price of a request; 0 if the service has none.
     pub price_micros: i64,
 }
 
@@ -53,13 +53,13 @@ pub struct Model {
 pub struct Question<'a> {
     pub conversation: &'a Conversation,
     pub tools: &'a [Definition],
-    /// What the servers of the tools say, after our own system message.
+    /// The instructions of the servers, placed after our own system message.
     pub instructions: Option<&'a Message>,
     pub limits: &'a Limits,
 }
 
 impl Question<'_> {
-    /// The conversation as the model can take it, with the instructions after its first message.
+    /// The conversation, adapted to the model, with the instructions after its first message.
     fn messages(&self, model: &Model) -> Vec<Cow<'_, Message>> {
         let said = self.conversation.messages();
         let first = usize::from(matches!(said.first(), Some(Message::System { .. })));
@@ -85,7 +85,7 @@ pub(crate) struct Reply {
     pub calls: Vec<Call>,
     pub finish: Finish,
     pub usage: Usage,
-    /// The model that answered, as it calls itself.
+    /// The model that answered, by its own name.
     pub model: Option<String>,
     pub charge_micros: i64,
     is_complete: bool,
@@ -105,7 +105,7 @@ pub struct Usage {
     pub output: u64,
 }
 
-/// A model as a service lists it. Only the id is sure to be there.
+/// A model in the list of a service. Only the id is always present.
 #[derive(Debug, Default, Deserialize)]
 pub struct ListedModel {
     pub id: String,
@@ -151,7 +151,7 @@ impl ListedModel {
 }
 
 impl Model {
-    /// The model with the id `wanted`, else the first that can be used.
+    /// The model with the id `wanted`, else the first usable one.
     pub async fn find(
         member: Arc<MemberClient>,
         wanted: Option<&str>,
@@ -206,7 +206,7 @@ impl Model {
         uri.host().map(str::to_owned)
     }
 
-    /// The kinds of attachments that it is sent: those that it accepts and has not rejected.
+    /// The kinds of attachments to send: those that it accepts and has not rejected.
     pub(crate) fn sent(&self, conversation: &Conversation) -> BTreeSet<MediaKind> {
         let is_sent = |kind: &MediaKind| !conversation.is_rejected(&self.id, *kind);
         self.accepts.iter().copied().filter(is_sent).collect()
@@ -306,7 +306,7 @@ impl Reply {
         }
     }
 
-    /// The call at this place, made if it is new.
+    /// The call at this index, created if it is new.
     fn call(&mut self, at: usize) -> Option<&mut Call> {
         if at >= MAX_CALLS {
             return None;
@@ -335,13 +335,13 @@ fn add_arguments(call: &mut Call, piece: &str) {
     if call.arguments.len() + piece.len() <= MAX_ARGUMENT_BYTES {
         call.arguments.push_str(piece);
     } else if call.arguments.len() < MAX_ARGUMENT_BYTES {
-        // What is too long stays too long, and is no JSON any more.
+        // An oversized text stays oversized, and is no longer valid JSON.
         let room = MAX_ARGUMENT_BYTES - call.arguments.len();
         call.arguments.push_str(&piece[..piece.floor_char_boundary(room)]);
     }
 }
 
-/// The ids of the chat models that can be used now, where the service says so.
+/// The ids of the chat models that are usable now, if the service lists them.
 async fn usable(member: &MemberClient) -> Option<Vec<String>> {
     let list: wire::capability::CapabilityList = member.get("/capabilities").await.ok()?;
     let chat = list.data.into_iter().find(|capability| capability.id == "chat")?;

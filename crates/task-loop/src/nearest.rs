@@ -1,6 +1,6 @@
 //! Suggestions for misspelled names.
 
-/// How alike a name must be to be suggested, from 0 to 1.
+/// Minimum similarity of a suggested name, from 0 to 1.
 const ALIKE: f64 = 0.5;
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |name: &str| {

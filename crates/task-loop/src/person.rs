@@ -1,4 +1,4 @@
-//! Who decides what a program must not decide alone.
+//! Interface to the person who decides on approvals and requests.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ pub struct ApprovalQuestion {
     pub within: CallContext,
 }
 
-/// What a call is part of, which decides what can be answered.
+/// The context of a call, which determines the possible answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallContext {
     /// A task: further calls may follow.
     Task,
-    /// `agent mcp call`: there is only this one.
+    /// `agent mcp call`: a single call.
     OneCall,
 }
 
@@ -32,7 +32,7 @@ pub enum ApprovalReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalAnswer {
     Once,
-    /// Run it, and whenever it is called again as it is defined now.
+    /// Run it, and run later calls with the same definition without a question.
     Always,
     No,
     Stop,
@@ -51,7 +51,7 @@ pub struct FormRequest {
 pub enum FormAnswer {
     Accepted(Map<String, Value>),
     Declined,
-    /// There is no person, or the form was left.
+    /// There is no person, or the form was cancelled.
     Cancelled,
 }
 

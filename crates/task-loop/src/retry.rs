@@ -1,4 +1,4 @@
-//! When a model is asked again, and what of its second answer is new.
+//! Retries of model requests, and skipping of repeated text.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use wire::error::Code;
 
 use crate::member::{MemberError, RetryAdvice};
 
-/// How often one question is asked again.
+/// Maximum number of retries of one request.
 const MAX_TRIES: u32 = 6;
-/// The first wait; each further one is twice as long.
+/// The first wait; it doubles with each retry.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// Longest wait without a Retry-After.
+/// Maximum wait without a Retry-After.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// How far a wait is spread, so that not all come back at once: a fifth either way.
+/// Jitter of a wait, to avoid simultaneous retries: a fifth either way.
 const SPREAD: f64 = 0.2;
 
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl RetryBudget {
         RepeatedText { before: self.heard.clone(), now: String::new(), is_other: false }
     }
 
-    /// How long to wait before asking again; nothing if that is of no use.
+    /// The wait before a retry; `None` if a retry is useless.
     pub(crate) fn wait_for(
         &mut self,
         trouble: &MemberError,
@@ -61,7 +61,7 @@ impl RetryBudget {
 pub(crate) struct RepeatedText {
     before: String,
     now: String,
-    /// The answer is not the one that was begun before.
+    /// The answer differs from the earlier one.
     is_other: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Text of servers, as it may be shown: without secrets and unsafe characters.
+//! Text of servers for display: without secrets and unsafe characters.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::untrusted::{escaped_lines, printable};
 
-/// The most lines of a server's standard error that are shown; the log has the rest.
+/// Maximum lines of a server's standard error that are shown; the log has the rest.
 const MAX_TAIL_LINES: usize = 20;
 const MAX_LINE_CHARS: usize = 2000;
 
@@ -21,18 +21,18 @@ impl Sanitizer {
         Self { redactor }
     }
 
-    /// On one line, and not endless.
+    /// On one line, with bounded length.
     pub fn line(&self, text: &str) -> String {
         printable(&self.redactor.redact(text))
     }
 
-    /// The first line, and not endless.
+    /// The first line, with bounded length.
     pub fn first_line(&self, text: &str) -> String {
         let clean = self.redactor.redact(text);
         printable(clean.trim().lines().next().unwrap_or_default().trim_end())
     }
 
-    /// With its lines, each without control characters, indented behind the first.
+    /// With its lines, each without control characters, indented after the first.
     pub fn lines(&self, text: &str, indent: &str) -> String {
         let clean = self.redactor.redact(text);
         let lines: Vec<String> = clean.trim_end().lines().map(plain_line).collect();
@@ -48,8 +48,8 @@ impl Sanitizer {
             .collect()
     }
 
-    /// Whole, with its lines. Only known secrets are taken out: what merely looks like one may be
-    /// what was asked for.
+    /// The full text with its lines. Only known secrets are removed: text that merely looks like
+    /// one may be what was asked for.
     pub fn whole(&self, text: &str) -> String {
         escaped_lines(&self.redactor.redact_known(text))
     }

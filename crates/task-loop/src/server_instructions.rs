@@ -1,4 +1,4 @@
-//! Instructions of servers as models see them: marked as the words of the server.
+//! Instructions of servers for models: marked as text of the server.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use mcp_client::content::strip_tag_characters;
 
 use crate::untrusted::is_unsafe;
 
-/// The most of all servers together; servers beyond it have none.
+/// Maximum size for all servers together; servers beyond it have none.
 const MAX_BYTES: usize = 16 * 1024;
 const MARK: &str = "server_instructions";
 

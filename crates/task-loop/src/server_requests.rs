@@ -1,5 +1,5 @@
-//! What servers ask of us while a task runs: a model's answer, or a person's input. Each server has
-//! a policy for both.
+//! Requests of servers during a task: for a model's answer, or a person's input. Each server
+//! has a policy for both.
 
 mod sampling;
 
@@ -28,17 +28,17 @@ pub struct ServerRequests {
 #[derive(Debug)]
 struct Inner {
     person: Option<Arc<dyn Person>>,
-    /// The servers whose wishes were approved on the command line.
+    /// The servers whose requests were approved on the command line.
     approved: BTreeSet<String>,
     models: SamplingModel,
-    /// Known once the service was asked.
+    /// Set after the first request to the service.
     model: Mutex<Option<(Model, TaskMetrics)>>,
-    /// When each server asked for a model's answer of late.
+    /// The times of recent model requests, by server.
     asked: Mutex<BTreeMap<String, VecDeque<Instant>>>,
 }
 
-/// Where the model comes from that answers servers. That of the service is the configured or the
-/// first one, looked up when a server asks.
+/// The source of the model that answers servers. That of the service is the configured or the
+/// first one, selected when a server asks.
 #[derive(Debug)]
 pub enum SamplingModel {
     None,
@@ -56,7 +56,7 @@ impl ServerRequests {
         Self { inner: Arc::new(Inner { person, approved, models, model, asked }) }
     }
 
-    /// From now on models can be asked, and this is the one of the task.
+    /// Enables model requests, with the model of the task.
     pub fn with_model(&self, model: Model, counting: TaskMetrics) {
         let mut known = self.inner.model.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Some((model, counting));

@@ -24,12 +24,12 @@ use crate::retry::RetryBudget;
 use crate::toolbox::Toolbox;
 use crate::usage::TaskUsage;
 
-/// How many answers may miss the output schema before the task fails.
+/// Maximum number of answers that may violate the output schema before the task fails.
 const MAX_MISMATCHES: u32 = 3;
-/// How many rounds in a row may end with nothing but refusals of a person before the task ends.
+/// Maximum consecutive rounds with nothing but denials before the task ends.
 const MAX_DENIED_ROUNDS: u32 = 3;
 
-/// What happens to old turns that no longer fit the window of the model.
+/// Handling of old turns that do not fit the window of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldTurns {
     /// The model summarises them.
@@ -47,7 +47,7 @@ pub struct TaskContext<'a> {
     pub output_schema: Option<Arc<Value>>,
     pub counting: TaskMetrics,
     pub stop: CancellationToken,
-    /// Says that it is the program that ends.
+    /// Whether the program itself is ending.
     pub is_ending: CancellationToken,
 }
 
@@ -113,7 +113,7 @@ struct RunningTask<'a, 'b> {
     conversation: &'b mut Conversation,
     listener: &'b mut dyn Listener,
     spent: TaskUsage,
-    /// What the model has said of an answer that is still coming.
+    /// The received part of an unfinished answer.
     coming: Option<String>,
     running: Vec<Call>,
 }
@@ -169,7 +169,7 @@ impl<'a, 'b> RunningTask<'a, 'b> {
         TaskEnd::Rounds { limit: self.context.bounds.rounds }
     }
 
-    /// Asks the model, again where that may help.
+    /// Sends the request, with retries if they may help.
     async fn ask(&mut self) -> Result<Reply, TaskEnd> {
         let tools = self.context.toolbox.offered();
         let instructions = self.context.toolbox.instructions();
@@ -209,7 +209,7 @@ impl<'a, 'b> RunningTask<'a, 'b> {
                     return Ok(reply);
                 }
                 Err(trouble) if context_window::is_too_long(&trouble) && window.shrink() => {}
-                // Few services say what their models accept, so a model may reject attachments.
+                // Few services list what their models accept, so a model may reject attachments.
                 Err(trouble) if is_rejection(&trouble) && self.drop_rejected_attachments() => {}
                 Err(trouble) => {
                     let Some(wait) = patience.wait_for(&trouble, told) else {
@@ -301,7 +301,7 @@ fn json_answer(answer: &str) -> Option<Value> {
     serde_json::from_str(text.trim()).ok()
 }
 
-/// Whether the service understood the question and would reject it again.
+/// Whether the service understood the request and would reject it again.
 fn is_rejection(trouble: &MemberError) -> bool {
     matches!(trouble.status(), Some(400 | 413 | 415 | 422))
 }

@@ -1,5 +1,5 @@
-//! The tools that a task has: those of the servers, and a few of our own. Where there are too many
-//! for the model's window, it gets a tool that finds tools.
+//! The tools of a task: those of the servers, and a few of our own. If there are too many for
+//! the model's window, it gets a tool that finds tools.
 
 pub mod find;
 pub mod plan;
@@ -27,10 +27,10 @@ use crate::sanitizer::Sanitizer;
 use crate::server_instructions;
 use crate::untrusted::is_unsafe;
 
-/// The longest arguments that are taken from a model.
+/// Maximum length of call arguments from a model.
 const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
 const MAX_RESULT_BYTES: usize = 400 * 1024;
-/// What a tool of the member service says that it cost.
+/// The key of the cost in results of the member service's tools.
 const CHARGE: &str = "agent/charge_micros";
 const PRICE: &str = "agent/price_micros";
 
@@ -39,17 +39,17 @@ pub trait OwnTool: fmt::Debug + Send + Sync {
 
     fn category(&self) -> ToolCategory;
 
-    /// Runs it: the result for the model, or an error text.
+    /// Runs it: returns the result for the model, or an error text.
     fn call(&self, arguments: Value) -> BoxFuture<Result<String, String>>;
 }
 
-/// A tool as a model is offered it.
+/// A tool definition for a model.
 #[derive(Debug, Clone)]
 pub struct Definition {
     pub name: Arc<str>,
     pub description: Arc<str>,
     pub parameters: Arc<Value>,
-    /// About what it costs in every request.
+    /// Its approximate cost in every request.
     pub tokens: u32,
 }
 
@@ -94,7 +94,7 @@ pub struct Toolbox {
     shown: Sanitizer,
     own: Vec<Arc<dyn OwnTool>>,
     parallel: BTreeSet<String>,
-    /// How many tokens the definitions of all tools may cost before they have to be found.
+    /// Maximum tokens of all definitions before tools have to be searched.
     most_tokens: u32,
     is_closed: bool,
     attacher: Arc<Attacher>,
@@ -135,7 +135,7 @@ impl Toolbox {
         self
     }
 
-    /// Definitions that cost more than this have to be found.
+    /// Sets the maximum tokens before tools have to be searched.
     #[must_use]
     pub fn most_tokens(mut self, tokens: u32) -> Self {
         self.most_tokens = tokens;
@@ -148,8 +148,8 @@ impl Toolbox {
         self
     }
 
-    /// The attachments of a result, prompt or resource for the model. The text says what was scaled
-    /// or left out.
+    /// The attachments of a result, prompt or resource for the model. The text notes what was
+    /// scaled or omitted.
     pub async fn attached(
         &self,
         all: &[content::Attachment],
@@ -197,8 +197,8 @@ impl Toolbox {
         self.client.registry().lookup(tool).map(|entry| Arc::clone(&entry.server))
     }
 
-    /// Whether a call can run beside others: its server allows it, or it only reads. Calls of
-    /// servers that do not allow it still wait for each other, but not for other servers.
+    /// Whether a call can run in parallel: its server allows it, or it only reads. Calls of
+    /// servers that do not allow it wait for each other, but not for other servers.
     pub(crate) fn is_parallel(&self, call: &Call) -> bool {
         let registry = self.client.registry();
         registry.lookup(&call.name).is_some_and(|entry| {
@@ -284,7 +284,7 @@ impl Toolbox {
         CallOutcome { how, text, attachments, charge_micros: charge, ..blocked(String::new()) }
     }
 
-    /// Finds tools, which the model is offered from now on.
+    /// Finds tools, which are offered to the model from now on.
     fn find(&self, registry: &Registry, arguments: &Value) -> CallOutcome {
         let category = ToolCategory::Other;
         let Some(query) = arguments.get("query").and_then(Value::as_str) else {
@@ -345,7 +345,7 @@ fn arguments(text: &str) -> Result<Value, String> {
     }
 }
 
-/// What is said of a tool that is not there. It is never taken for another one.
+/// The error for an unknown tool. It is never replaced by a similar one.
 fn unknown(name: &str, registry: &Registry, own: &[Arc<dyn OwnTool>]) -> String {
     let shown: String = name.chars().take(100).filter(|c| !is_unsafe(*c)).collect();
     let own: Vec<Arc<str>> = own.iter().map(|own| own.definition().name).collect();

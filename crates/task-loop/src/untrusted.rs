@@ -1,27 +1,27 @@
 //! Text of servers, links and documents, made safe to show on a terminal.
 //!
-//! Such text must not control the terminal, hide or reorder characters, or push what a person has
-//! to decide about off the screen.
+//! Such text must not control the terminal, hide or reorder characters, or push the content of
+//! a decision off the screen.
 
 use std::collections::VecDeque;
 
 use unicode_properties::{GeneralCategory, UnicodeEmoji, UnicodeGeneralCategory};
 use unicode_width::UnicodeWidthChar;
 
-/// The longest run of blanks that is shown as it is.
+/// Maximum length of a run of blanks that is shown unchanged.
 const MAX_BLANKS: usize = 32;
 const MAX_EMPTY_LINES: usize = 2;
 /// The columns of a narrow terminal, less the indentation of a dialog.
 const ROW_COLUMNS: usize = 64;
-/// The most rows of one line of a text that must be cut.
+/// Maximum rows per line of a text that must be cut.
 const MAX_LINE_ROWS: usize = 4;
-/// Letters that are shown as nothing, although their category says otherwise.
+/// Invisible letters, despite their category.
 const BLANK_LETTERS: [char; 5] = ['\u{115f}', '\u{1160}', '\u{2800}', '\u{3164}', '\u{ffa0}'];
 
 /// Whether a character controls the terminal, or is invisible, or changes the order of others: the
 /// categories Cc, Cf, Zl and Zp.
 pub fn is_unsafe(letter: char) -> bool {
-    // Most text is ASCII: the tables need not be asked.
+    // Most text is ASCII: skip the tables.
     if letter.is_ascii() {
         return letter.is_ascii_control();
     }
@@ -43,7 +43,7 @@ pub fn escaped_lines(text: &str) -> String {
     escaped_except(text, &['\n', '\t'])
 }
 
-/// Longest name or pointer that is shown to a person, in characters.
+/// Maximum length of a name or pointer that is shown, in characters.
 const MAX_SHOWN_CHARS: usize = 200;
 
 /// The beginning of an untrusted text on one line, with unsafe characters escaped.
@@ -84,8 +84,8 @@ pub struct Excerpt {
     pub is_cut: bool,
 }
 
-/// The beginning and the end of a safe text, on at most so many rows of a terminal. It says how
-/// much is missing between them.
+/// The beginning and the end of a safe text, in at most this many rows of a terminal, with a
+/// note of the length cut between them.
 pub fn excerpt(text: &str, rows: usize) -> Excerpt {
     let text = without_blanks(text);
     let fits = |lines: &[String]| lines.iter().map(|line| rows_of(line)).sum::<usize>() <= rows;
@@ -97,7 +97,7 @@ pub fn excerpt(text: &str, rows: usize) -> Excerpt {
     if fits(&lines) {
         return Excerpt { text: lines.join("\n"), is_cut: true };
     }
-    // One row says how many lines are missing.
+    // One row has the number of missing lines.
     let room = rows.saturating_sub(1);
     let head = fitting(lines.iter(), room - room / 3);
     let tail = fitting(lines[head..].iter().rev(), room / 3);
@@ -118,7 +118,7 @@ fn fitting<'a>(lines: impl Iterator<Item = &'a String>, rows: usize) -> usize {
         .count()
 }
 
-/// How many rows of a terminal a line takes, with no character narrower than a column.
+/// The number of terminal rows of a line, with no character narrower than a column.
 fn rows_of(line: &str) -> usize {
     line.chars().map(columns_of).sum::<usize>().div_ceil(ROW_COLUMNS).max(1)
 }
@@ -151,7 +151,7 @@ fn shortened(line: String) -> String {
     format!("{head}…({missing} characters)…{tail}")
 }
 
-/// The text with the length of every long run of blanks or empty lines in place of the run.
+/// The text with every long run of blanks or empty lines replaced by its length.
 pub fn without_blanks(text: &str) -> String {
     let mut shown: Vec<String> = Vec::new();
     let mut empty = 0;

@@ -1,4 +1,4 @@
-//! What a task used.
+//! The usage of a task.
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
@@ -8,7 +8,7 @@ pub struct TaskUsage {
     pub retries: u32,
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// As far as the service said so.
+    /// As reported by the service; may be incomplete.
     pub charge_micros: i64,
 }
 

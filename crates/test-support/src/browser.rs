@@ -116,7 +116,7 @@ impl Browser {
         eventually(what, || self.eval(script) == Value::Bool(true));
     }
 
-    /// What axe-core finds wrong with the page for people with disabilities.
+    /// Accessibility problems of the page, found by axe-core.
     pub fn accessibility_findings(&self) -> Vec<String> {
         let path = private_folder("axe").join("node_modules/axe-core/axe.min.js");
         must_exist(&path);

@@ -48,7 +48,7 @@ impl FileServer {
     }
 }
 
-/// How much of a response is sent before the connection is closed.
+/// The point of the response at which the connection is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Truncation {
     Never,

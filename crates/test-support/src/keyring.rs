@@ -35,7 +35,7 @@ impl Keyring {
         self.call("Lock", "array:objpath:/org/freedesktop/secrets/collection/login");
     }
 
-    /// How many secrets of the program it holds.
+    /// The number of the program's secrets in it.
     pub fn secrets(&self) -> usize {
         self.call("SearchItems", "dict:string:string:service,agent").matches("object path").count()
     }

@@ -1,4 +1,4 @@
-//! An SMTP server that keeps what it is sent.
+//! An SMTP server that stores received messages.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ impl Smtp {
     /// The user and the password of a server that encrypts.
     pub const USER: (&str, &str) = ("gateway", "correct horse");
 
-    /// A server that neither encrypts nor asks who sends.
+    /// A server without encryption and authentication.
     pub fn start() -> Self {
         Self { process: Process::start(&python_of("smtp", &[&script("smtp.py")])) }
     }

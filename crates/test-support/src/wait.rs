@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long any condition may take before a test fails.
+/// Timeout of any condition before a test fails.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(5);
 

@@ -19,7 +19,7 @@ pub const SCHEMA_VERSION: &str = "agent.shared_metrics.v2";
 /// The `type` of every metric entry.
 pub const COUNTER_TYPE: &str = "counter";
 
-/// Longest `agent_version`, in characters.
+/// Maximum length of `agent_version`, in characters.
 pub const MAX_VERSION_CHARS: usize = 64;
 
 #[derive(Debug)]

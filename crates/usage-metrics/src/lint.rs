@@ -1,6 +1,6 @@
 //! Warnings with stable codes about valid packages that are likely wrong.
 //!
-//! Such a package was written by a faulty producer, or by one that decides otherwise where the
+//! Such a package was written by a faulty producer, or by one that differs where the
 //! specification is silent.
 
 use std::collections::HashMap;

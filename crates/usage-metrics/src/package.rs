@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Architecture, InstallMethod, OsFamily, SCHEMA_VERSION};
 
-/// The largest package in bytes, which collectors accept.
+/// Maximum size of a package in bytes, as accepted by collectors.
 pub const MAX_PACKAGE_BYTES: usize = 1024 * 1024;
 
 /// A package. The fields are in the order of the file, which is sorted by key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Package {
-    /// When the newest counter was stored.
+    /// The time when the newest counter was stored.
     pub generated_at: String,
     /// The installation; a local id.
     pub install_id: String,

@@ -28,10 +28,10 @@ use cells::CellTable;
 use routes::RouteTable;
 use worker::{Request, Worker};
 
-/// The longest time before counts are stored.
+/// Maximum delay before counts are stored.
 pub const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long dropping a recorder without [`Recorder::close`] may block.
+/// Maximum time that dropping a recorder without [`Recorder::close`] may block.
 const DROP_WAIT: Duration = Duration::from_millis(500);
 
 const MAX_REQUESTS: usize = 64;
@@ -43,7 +43,7 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
     pub new_id: NewId,
     pub flush_interval: Duration,
-    /// How long packages are kept, in days.
+    /// Retention of packages, in days.
     pub retention_days: u32,
 }
 

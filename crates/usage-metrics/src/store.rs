@@ -24,7 +24,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use uuid::Uuid;
 
-/// How long an operation waits for another process before the store is busy.
+/// Maximum wait of an operation for another process before the store is busy.
 pub const BUSY_WAIT: Duration = Duration::from_secs(5);
 
 pub type NewId = fn() -> Uuid;

@@ -58,7 +58,7 @@ pub(super) enum Probe {
     PostgresServer,
 }
 
-/// Where Debian installs the releases of PostgreSQL.
+/// Debian's directory of PostgreSQL releases.
 const POSTGRES_RELEASES: &str = "/usr/lib/postgresql";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,7 +26,7 @@ pub(super) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
 
 struct Policy {
     licences: Vec<String>,
-    /// Names of packages that may be there in several versions.
+    /// Packages that may have several versions.
     duplicates: BTreeSet<String>,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Fence<'a> {
     pub(super) lines: Vec<(usize, &'a str)>,
 }
 
-/// The block that the parser is in, as far as it matters.
+/// The current block of the parser.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     Heading,

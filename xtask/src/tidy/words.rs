@@ -3,7 +3,7 @@
 use super::finding::Finding;
 use super::tree::{Tree, has_extension};
 
-/// Phrases, and what to write instead.
+/// Phrases, and their replacements.
 const PHRASES: &[(&str, &str)] = &[
     ("whoever", "name the actor"),
     (" of its own", "separate"),
@@ -31,7 +31,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Tests quote what peers and people write.
+/// Tests quote text of peers and people.
 fn is_checked(path: &str) -> bool {
     let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
     let is_this = path.ends_with("tidy/words.rs");

@@ -1,5 +1,5 @@
-//! `agent chat`: a conversation. What the model says goes to standard output, as do the answers to
-//! commands; everything else goes to standard error.
+//! `agent chat`: a conversation. Answers of the model and of commands go to standard output;
+//! everything else goes to standard error.
 
 pub(crate) mod archive;
 mod editor;

@@ -53,7 +53,7 @@ fn schema() -> Schema {
         .with_other_keys()
 }
 
-/// The schema without MCP servers, which have a reference page to themselves.
+/// The schema without MCP servers, which have their own reference page.
 fn own_schema() -> Schema {
     Schema::of::<RootFile>()
         .with_key("member", Schema::of::<MemberFile>())

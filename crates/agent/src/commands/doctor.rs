@@ -1,4 +1,4 @@
-//! `agent doctor`: everything the program needs, each with what to do where it is not well.
+//! `agent doctor`: checks the setup, with a fix for each problem.
 
 mod service;
 
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if is_healthy(&findings) { Ok(()) } else { Err(Diagnostic::already_told()) }
 }
 
-/// What needs a configuration that can be read, all at the same time.
+/// The checks that need a readable configuration, run concurrently.
 fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Diagnostic> {
     thread::scope(|scope| {
         let service = scope.spawn(|| service::look(reach, session));
@@ -68,7 +68,7 @@ fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Di
         let mut checks = Vec::new();
         let standing = [metrics(session).of("metrics"), updates(session).of("updates")];
         for looked in [service, servers] {
-            // A panic is a bug of ours wherever it happens.
+            // A panic in a check is a bug of ours: propagate it.
             let looked = looked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             checks.extend(looked?);
         }
@@ -77,7 +77,7 @@ fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Di
     })
 }
 
-/// Whether those that are there can be used; where there are none there is nothing to say.
+/// Whether the local models are usable; no finding if there are none.
 #[cfg(feature = "local-model")]
 fn models(session: &Session) -> Result<Vec<Finding>, Diagnostic> {
     use crate::model_files::model_dir::ModelDir;
@@ -160,7 +160,7 @@ fn configuration(session: &Session) -> Result<Finding, Diagnostic> {
     })
 }
 
-/// The room on the disk of the home folder, where the system reports it.
+/// Free disk space of the home folder, if the system reports it.
 fn disk(session: &Session) -> Result<Option<Finding>, Diagnostic> {
     let config = session.home()?.config();
     let folder = config.ancestors().skip(1).find(|folder| folder.exists());
@@ -219,7 +219,7 @@ fn json(findings: &Findings) -> Value {
     })
 }
 
-/// On one line, however long; what cannot be shown is not.
+/// On one line of any length, without unprintable characters.
 fn line(text: &str) -> String {
     text.split('\n').map(shown).collect::<Vec<_>>().join(" ")
 }
@@ -240,7 +240,7 @@ fn servers(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Diagn
     for finding in &findings.all {
         let is_shown = match finding.severity {
             Severity::Error | Severity::Warning => true,
-            // The last good finding of a server is enough.
+            // Only the last good finding of a server is shown.
             Severity::Good => is_last(finding, &findings.all),
             Severity::Advice => false,
         };

@@ -1,4 +1,4 @@
-//! `agent down`: the service of `agent up`, stopped.
+//! `agent down`: stops the service of `agent up`.
 
 use std::time::Duration;
 
@@ -78,13 +78,13 @@ async fn has_ended(held: &RunningService, wait: Duration) -> Result<bool, Diagno
     }
 }
 
-/// Sends the signal to the very process that has the file, never to another that got its number.
+/// Sends the signal to the process that holds the file, never to another one with a reused id.
 fn ask_to_stop(held: &RunningService, running: &Running) -> Result<(), Diagnostic> {
     let number = running.pid;
     let cannot = format!("cannot stop process {number}");
     let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
     match send(pid.ok_or(Errno::SRCH).or_failed(&cannot)?, held) {
-        // It ended by itself.
+        // It has exited by itself.
         Err(Errno::SRCH) if !held.is_held()? => Ok(()),
         Err(Errno::SRCH) => Err(Diagnostic::failed(format!(
             "process {number} is not the service, which runs on another machine or in a container"
@@ -97,7 +97,7 @@ fn ask_to_stop(held: &RunningService, running: &Running) -> Result<(), Diagnosti
 #[cfg(target_os = "linux")]
 fn send(pid: Pid, held: &RunningService) -> rustix::io::Result<()> {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
-    // What is looked at below is what is opened here, or it has the file no more.
+    // The check below concerns the process opened here, or that process no longer holds the file.
     let process = pidfd_open(pid, PidfdFlags::empty())?;
     if has_open(pid, held) { pidfd_send_signal(process, Signal::TERM) } else { Err(Errno::SRCH) }
 }

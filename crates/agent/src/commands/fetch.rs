@@ -1,4 +1,4 @@
-//! `agent fetch`: what a page says.
+//! `agent fetch`: prints the content of a page.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use task_loop::untrusted::{escaped_lines, printable};
@@ -88,13 +88,13 @@ fn tell(page: &Page, session: &Session) {
     output.detail(format!("fetched: {}", moment(&page.fetched_at)));
 }
 
-/// Writes the content: as it is, or so that a person at a terminal can read it.
+/// Prints the content: raw, or rendered for a person at a terminal.
 fn show(page: &Page, format: Option<PageFormat>, session: &Session) -> Result<(), Diagnostic> {
     let content = &page.content;
     let Some(columns) = session.output.columns() else {
         return session.output.bytes(content.as_bytes());
     };
-    // Of anything else no Markdown was made.
+    // Only HTML was converted to Markdown.
     let is_markdown = page.media_type.contains("html")
         || page.media_type.contains("markdown")
         || page.final_url.to_ascii_lowercase().ends_with(".md");

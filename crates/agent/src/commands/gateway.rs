@@ -1,4 +1,4 @@
-//! `agent gateway`: the member service and everything an operator does with it.
+//! `agent gateway`: the member service and its operator commands.
 
 mod account;
 mod alerts;

@@ -1,4 +1,4 @@
-//! `agent mcp`: MCP servers, how they are configured and how they are.
+//! `agent mcp`: configuration and status of MCP servers.
 
 mod add;
 mod approvals;

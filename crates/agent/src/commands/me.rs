@@ -1,4 +1,4 @@
-//! `agent me`: the account and the key, as the service sees them.
+//! `agent me`: the account and the key, as known to the service.
 
 use task_loop::member::credits;
 use task_loop::untrusted::printable;

@@ -1,4 +1,4 @@
-//! `agent metrics`: usage metrics of this installation, and packages of any.
+//! `agent metrics`: usage metrics of this installation, and packages of any installation.
 
 mod catalogue;
 mod inspect;
@@ -108,7 +108,7 @@ fn needed_store(session: &Session) -> Result<Store, Diagnostic> {
     })
 }
 
-/// Every package of this installation: those that were made, and what the next ones would be.
+/// All packages of this installation: the created ones, and previews of the next ones.
 fn own_packages(store: &Store) -> Result<Vec<Package>, Diagnostic> {
     let holdings = store.contents().map_err(|error| store_trouble(store.folder(), &error))?;
     let mut packages = Vec::new();
@@ -122,7 +122,7 @@ fn own_packages(store: &Store) -> Result<Vec<Package>, Diagnostic> {
     Ok(packages)
 }
 
-/// Reads packages from what was typed; any that is not valid is an error.
+/// Reads packages from paths; an invalid one is an error.
 fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>, Diagnostic> {
     let mut packages = Vec::new();
     let mut buffer = Vec::new();
@@ -212,7 +212,7 @@ pub(crate) struct View {
 }
 
 fn open_view(args: &View, session: &Session) -> Result<(), Diagnostic> {
-    // Without a store there is nothing to look at; the error says what to do.
+    // Without a store there is nothing to inspect; the error has the fix.
     drop(needed_store(session)?);
     let opening =
         if args.no_open { view::BrowserLaunch::Print } else { view::BrowserLaunch::Browser };

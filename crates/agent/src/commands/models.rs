@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let service = RetryingMember::find(session, args.waiting)?;
     let (listed, able) = block_on(async {
         let listed = service.get("/models").await?;
-        // A program that wants the list gets the list.
+        // A program that requests the list gets the list.
         let is_plain = session.output.is_json() && args.capability.is_none();
         let able = if is_plain { None } else { Some(service.get("/capabilities").await?) };
         Ok((listed, able))
@@ -100,7 +100,7 @@ struct Row {
     price_micros: i64,
     context: Option<u64>,
     about: Option<String>,
-    /// For what it cannot be used at the moment, and why.
+    /// Its unavailable uses, with the reasons.
     trouble: Option<String>,
 }
 
@@ -161,7 +161,7 @@ fn text(rows: &[Row], output: &Output) -> String {
     table.with_below(rows.iter().map(|row| below(row, output)))
 }
 
-/// The lines below a model: why it cannot be used, and its description.
+/// The lines below a model: why it is unavailable, and its description.
 fn below(row: &Row, output: &Output) -> String {
     let mut text = String::new();
     if let Some(why) = &row.trouble {

@@ -21,15 +21,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Diagnostic> {
 }
 
 pub(crate) fn program() -> WorkerProgram {
-    // On Linux this stays the running program although an update replaces its file.
+    // On Linux this is the running program even if an update has replaced its file.
     let own = Path::new("/proc/self/exe");
     let path = if own.exists() {
         own.to_path_buf()
     } else {
         std::env::current_exe().unwrap_or_else(|_| PathBuf::from("agent"))
     };
-    // The allocator reserves 64 MiB (in KiB) instead of 1 GiB of the limited address space in advance.
-    // Without a reserve, it maps and unmaps memory all the time: a page of 500 kB takes 8 ms longer.
+    // The allocator reserves 64 MiB (in KiB) of the limited address space in advance, not 1 GiB.
+    // Without a reserve, it keeps mapping and unmapping: a page of 500 kB takes 8 ms longer.
     let environment = vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "65536".to_owned())];
     WorkerProgram { path, arguments: vec!["parse-worker".to_owned()], environment }
 }

@@ -1,4 +1,4 @@
-//! `agent research`: jobs that search, read and write a report, without anybody waiting.
+//! `agent research`: background jobs that search, read and write a report.
 
 mod report;
 mod watch;

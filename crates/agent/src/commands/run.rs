@@ -1,5 +1,5 @@
-//! `agent run`: one task, or many of a file. The answer goes to standard output, everything else to
-//! standard error. The conversation of a single task is saved, so that it can be resumed.
+//! `agent run`: one task, or a file of tasks. The answer goes to standard output, everything
+//! else to standard error. The conversation of a single task is saved and can be resumed.
 
 mod batch;
 
@@ -30,7 +30,7 @@ use crate::task_setup::{TaskRequest, TaskSetup, micros};
 use crate::{attachments, config};
 
 const MAX_INPUT_BYTES: u64 = 8 * 1024 * 1024;
-/// What `--resume` calls the most recent task.
+/// `--resume` value for the most recent task.
 const LAST: &str = "last";
 
 /// Run a task with tools
@@ -117,7 +117,7 @@ enum Api {
 }
 
 impl TaskOptions {
-    /// A resumed conversation has the tools that it had, unless others are requested.
+    /// A resumed conversation keeps its tools, unless others are requested.
     pub(crate) fn wanted(&self, resumed: Option<&ToolChoice>) -> TaskRequest {
         let given = ToolChoice { servers: self.server.clone(), none: self.no_tools };
         let before = resumed.filter(|_| given.is_all()).cloned();
@@ -199,7 +199,7 @@ struct SingleTask<'a> {
     args: &'a Args,
     words: String,
     archive: ChatArchive,
-    /// There is none if the conversation is not saved.
+    /// `None` if the conversation is not saved.
     record: Option<ChatRecord>,
 }
 
@@ -290,7 +290,7 @@ impl SingleTask<'_> {
         let is_new = !input.text.is_empty() || !input.attachments.is_empty();
         let input = match conversation.messages().last() {
             _ if is_new => Some(input),
-            // After its own words, a model has nothing to answer.
+            // A model cannot answer its own message.
             Some(Message::Assistant { .. }) => Some("Continue.".into()),
             _ => None,
         };
@@ -299,7 +299,7 @@ impl SingleTask<'_> {
     }
 }
 
-/// What the model is told; nothing is read from a terminal for a task that is resumed.
+/// The prompt for the model; a resumed task does not read a terminal.
 fn words(args: &Args) -> Result<String, Diagnostic> {
     let is_piped = !io::stdin().is_terminal();
     let typed = args.words.join(" ");
@@ -338,7 +338,6 @@ fn credits(text: &str) -> Result<i64, String> {
     credits.ok_or_else(|| "must be an amount of credits, such as `0.5`".to_owned())
 }
 
-/// Shared by the tasks of one command.
 #[derive(Debug)]
 struct SharedTaskSetup<'a> {
     setup: &'a TaskSetup,

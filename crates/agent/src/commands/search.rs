@@ -1,4 +1,4 @@
-//! `agent search`: pages that say something about a query.
+//! `agent search`: searches pages for a query.
 
 use anstyle::Style;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

@@ -1,4 +1,4 @@
-//! `agent skills`: instructions that models load when they fit.
+//! `agent skills`: instructions that models load on demand.
 
 mod install;
 
@@ -27,11 +27,11 @@ use crate::skills::name::Name;
 use crate::skills::record::{Installed, SkillRecord};
 use crate::table::{Table, grouped};
 
-/// How wide a row is, if the names leave room.
+/// Width of a row, if the names leave room.
 const WIDTH: usize = 80;
-/// What the columns between the name and the description take, and what separates them.
+/// Width of the columns between the name and the description, with separators.
 const BETWEEN: usize = 7 + 4 + 10 + 4 * 2;
-/// Columns of a description, however wide the names are.
+/// Minimum width of a description, for any width of the names.
 const LEAST_DESCRIPTION: usize = 20;
 
 /// Manage skills: instructions that models load on demand
@@ -235,7 +235,7 @@ fn list(session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The usage records of skills; a file that cannot be read hides no skill.
+/// The usage records of skills; an unreadable file does not hide skills.
 fn records(places: &SkillFolders, session: &Session) -> BTreeMap<String, SkillRecord> {
     let records = SkillLog::new(places, Recorder::off(), session.clock.clone()).records();
     records.unwrap_or_else(|diagnostic| {

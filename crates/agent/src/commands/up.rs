@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         start.tell(session)?;
         until_stopped(ready, signals, Hangup::Stop, session).await
     });
-    // Nothing is waited for any more.
+    // Do not wait for remaining tasks.
     runtime.shutdown_background();
     done
 }
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary), Diagnostic> {
     let path = session.home()?.gateway().join("gateway.yaml");
     let found = look(candidates(&args.server, args.no_discover)).await;
-    // Looked for once: a file that is there says whether it is used.
+    // Probed once: an existing file decides whether it is used.
     let can_speak = !path.exists() && probe::can_speak().await;
     let is_new = write_if_missing(&path, &FirstConfig::local(&found, can_speak))?;
     let mut config = Location::default().load(session)?;
@@ -103,7 +103,7 @@ async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary)
     Ok((ready, StartSummary { address, path, is_new, local, models, base, documents }))
 }
 
-/// Reads the file again for a reload, with the address and the providers that it does not name.
+/// Reads the file again for a reload, with the address and providers that it lacks.
 fn source(
     config: &Config,
     written: &[String],
@@ -122,7 +122,7 @@ fn source(
     })
 }
 
-/// Listens elsewhere; the address for clients follows unless it is set separately.
+/// Changes the listen address; the address for clients follows unless it is set separately.
 fn move_to(config: &mut Config, listen: SocketAddr) {
     let own = |address: SocketAddr| format!("http://{address}").parse::<Uri>().unwrap_or_default();
     if config.public_url == own(config.listen) {

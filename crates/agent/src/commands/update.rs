@@ -1,4 +1,4 @@
-//! `agent update`: a newer program, verified before it takes the place of this one.
+//! `agent update`: installs a newer, verified program in place of this one.
 
 mod offer;
 mod program;
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     })
 }
 
-/// This program, if it is ours to replace.
+/// This program, if we may replace it.
 fn own(session: &Session) -> Result<Program, Diagnostic> {
     let program = Program::running()?;
     program.check_is_ours(session)?;
@@ -127,12 +127,12 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<
     told(&own_version(), &offer.version, program, session)
 }
 
-/// A program on its way to its place; what does not get there is removed.
+/// A program that is not installed yet; removed if the installation fails.
 struct StagedProgram(PathBuf);
 
 impl Drop for StagedProgram {
     fn drop(&mut self) {
-        // Usually it is in its place by now.
+        // Usually it is installed by now.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -241,7 +241,7 @@ async fn said(path: &Path) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// What those who distribute the program built in.
+/// Set at build time by distributors.
 const BUILT_IN_URL: Option<&str> = option_env!("AGENT_UPDATE_URL");
 const BUILT_IN_KEY: Option<&str> = option_env!("AGENT_UPDATE_PUBLIC_KEY");
 
@@ -256,7 +256,7 @@ pub(crate) struct ChannelArgs<'a> {
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(crate) base: Sourced<String>,
-    /// What it must be signed with.
+    /// The required signing key.
     pub(crate) key: Option<Sourced<PublicKey>>,
     /// The file where a key can be set.
     config: String,
@@ -276,7 +276,7 @@ section! {
 }
 
 impl Channel {
-    /// The command line first, then the configuration, then what was built in.
+    /// The command line first, then the configuration, then the built-in values.
     pub(crate) fn find(session: &Session, given: ChannelArgs<'_>) -> Result<Self, Diagnostic> {
         let path = session.home()?.config();
         let document = session.config()?;

@@ -1,4 +1,4 @@
-//! `agent usage`: what the account used, summed up.
+//! `agent usage`: usage totals of the account.
 
 use form_urlencoded::Serializer;
 use wire::usage::UsageList;

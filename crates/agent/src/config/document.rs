@@ -43,8 +43,7 @@ impl Document {
         Err(self.not_understood(&Problem::error(root.position, ""), &message))
     }
 
-    /// Reads the value of a root key; the default if there is none. References to variables are
-    /// kept as they are written.
+    /// Reads the value of a root key, or the default. References to variables are not resolved.
     pub(crate) fn section<T>(&self, name: &str) -> Result<T, Diagnostic>
     where
         T: DeserializeOwned + JsonSchema + Default,
@@ -83,7 +82,7 @@ impl Document {
         format!("{}:{}", self.path.display(), position.line)
     }
 
-    /// The first key that is given twice, anywhere.
+    /// The first duplicate key, at any depth.
     pub(super) fn check_duplicates(&self) -> Result<(), Diagnostic> {
         let Some(key) = duplicate(self.root()?) else { return Ok(()) };
         let why = format!("duplicate key `{}`", task_loop::untrusted::printable(&key.text));
@@ -119,7 +118,7 @@ fn duplicate(node: &Node) -> Option<&Key> {
     twice.or_else(|| entries.iter().find_map(|(_, node)| duplicate(node)))
 }
 
-/// The value under a key, and the key; of a key that is given twice, the first one.
+/// The first value under a key, and the key.
 pub(super) fn entry<'n>(node: &'n Node, name: &str) -> Option<(&'n Key, &'n Node)> {
     node.entries().iter().find(|(key, _)| key.text == name).map(|(key, node)| (key, node))
 }
@@ -128,7 +127,7 @@ pub(super) fn is_empty(node: &Node) -> bool {
     node.is_null() || matches!(&node.value, Value::Map(entries) if entries.is_empty())
 }
 
-/// Whether it is written between braces.
+/// Whether a node is in flow style.
 pub(super) fn is_flow(node: &Node, text: &str) -> bool {
     text.get(node.span.start..).is_some_and(|rest| rest.starts_with('{'))
 }

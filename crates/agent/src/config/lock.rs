@@ -9,19 +9,19 @@ use super::made_folder_of;
 use crate::diagnostic::Diagnostic;
 use crate::home::unwritable;
 
-/// The file that is locked; it is empty and stays.
+/// The lock file; it is empty and is kept.
 const NAME: &str = ".config.lock";
 const MAX_WAIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The right to edit, until dropped.
+/// The edit lock, until dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    /// The system lets go of the lock with the file, also when the process is killed.
+    /// The system releases the lock with the file, also when the process is killed.
     _file: File,
 }
 
-/// Takes the right to edit the configuration at this path and the files beside it.
+/// Locks the configuration at this path and the files beside it.
 pub(crate) fn take(config: &Path) -> Result<Lock, Diagnostic> {
     let cannot = |error: &io::Error| {
         let message = format!("cannot lock {} for editing", config.display());

@@ -1,5 +1,5 @@
-//! The profile's secrets, as lines of `NAME=value` in `.env` or in the keychain: secrets are added,
-//! and nothing else is changed.
+//! The profile's secrets, as lines of `NAME=value` in `.env` or in the keychain: secrets are
+//! added, and other lines are kept.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
@@ -17,7 +17,7 @@ use crate::home::Home;
 use crate::keychain::{Keychain, UnlockDialog};
 use crate::session::Session;
 
-/// The most variables of one name; a further one is refused.
+/// Maximum number of variables with one base name; a further one is refused.
 const MAX_OF_A_NAME: usize = 100;
 
 section! {
@@ -45,7 +45,7 @@ pub(crate) enum SecretPlace {
 impl SecretPlace {
     pub(crate) fn of(session: &Session) -> Result<Self, Diagnostic> {
         let document = session.config()?;
-        // A broken file is reported where its servers are read.
+        // A broken file is reported when its servers are read.
         if document.root.is_err() {
             return Ok(Self::File);
         }
@@ -69,7 +69,7 @@ impl From<SecretPlace> for TokenPlace {
     }
 }
 
-/// What `${NAME}` references in configuration files resolve to.
+/// The values of `${NAME}` references in configuration files.
 pub(crate) fn scope(session: &Session, home: &Home) -> Result<Scope, Diagnostic> {
     let path = home.env_file();
     let mut secrets = match SecretPlace::of(session)? {
@@ -87,13 +87,13 @@ pub(crate) fn scope(session: &Session, home: &Home) -> Result<Scope, Diagnostic>
     })
 }
 
-/// The keychain for a command that waits for the person: the system may ask to unlock it.
+/// The keychain for an interactive command: the system may ask to unlock it.
 pub(crate) fn keychain() -> Keychain {
     let is_there = io::stderr().is_terminal();
     Keychain(if is_there { UnlockDialog::Allowed } else { UnlockDialog::Never })
 }
 
-/// Why the keychain cannot be used, and what to use instead.
+/// Why the keychain is unavailable, and the alternative.
 pub(crate) fn keychain_trouble(error: &io::Error) -> Diagnostic {
     Diagnostic::configuration("cannot use the keychain")
         .because(error)
@@ -101,7 +101,7 @@ pub(crate) fn keychain_trouble(error: &io::Error) -> Diagnostic {
         .hint("or use files: set `secrets.store: file` in config.yaml, and add the secrets again")
 }
 
-/// The secrets of a profile, with those that are about to be added.
+/// The secrets of a profile, including pending ones.
 #[derive(Clone)]
 pub(crate) struct SecretsFile {
     path: PathBuf,
@@ -139,7 +139,7 @@ impl SecretsFile {
         self.variables
     }
 
-    /// Where they are, for messages.
+    /// The place, for messages.
     pub(crate) fn location(&self) -> String {
         match self.place {
             SecretPlace::File => self.path.display().to_string(),
@@ -148,7 +148,7 @@ impl SecretsFile {
     }
 
     /// Adds a value to the file at this path, for a service, which may run without a keychain.
-    /// Gives the file, and the name that was used.
+    /// Returns the file and the name in it.
     pub(crate) fn store(
         path: &Path,
         name: &str,
@@ -183,15 +183,15 @@ impl SecretsFile {
         Ok(())
     }
 
-    /// A file that is never written: for who only wants the names that secrets would get.
+    /// A file that is never written, to generate names of secrets.
     pub(crate) fn scratch() -> Self {
         let (path, text) = (PathBuf::new(), String::new());
         let (place, variables) = (SecretPlace::File, BTreeMap::new());
         SecretsFile { path, place, text, variables, is_changed: false }
     }
 
-    /// Adds a value under this name, or under a like one if the name has another value already.
-    /// Gives the name that was used.
+    /// Adds a value under this name, or under a similar one if the name has another value
+    /// already. Returns the name.
     pub(crate) fn add(&mut self, name: &str, value: &str) -> Result<String, Diagnostic> {
         let names = (1..=MAX_OF_A_NAME).map(|n| match n {
             1 => name.to_owned(),
@@ -224,7 +224,7 @@ impl SecretsFile {
         Ok(())
     }
 
-    /// Writes the secrets if some were added. A new file is for its owner alone.
+    /// Writes added secrets. A new file is readable by its owner only.
     pub(crate) fn write(&self) -> Result<(), Diagnostic> {
         match self.place {
             _ if !self.is_changed => Ok(()),
@@ -235,7 +235,7 @@ impl SecretsFile {
         }
     }
 
-    /// Whether the file says that others may read it.
+    /// Whether the file mode lets others read it.
     pub(crate) fn is_open_to_others(&self) -> bool {
         use std::os::unix::fs::PermissionsExt;
         let file = std::fs::metadata(&self.path).ok().filter(|_| self.place == SecretPlace::File);

@@ -1,8 +1,8 @@
-//! Edits of `mcp_servers` that keep every comment and every byte they do not mean.
+//! Edits of `mcp_servers` that preserve comments and all other bytes.
 //!
-//! An edit is made on the text in memory, then read again: it counts only if exactly what was
-//! meant has changed. An edit that is not possible in this way fails. The crate `yaml-edit` is not
-//! used: it detaches an entry without the comments above it, and costs 25 s of a release build.
+//! An edit is made on the text in memory, then parsed: it is accepted only if exactly the
+//! intended values have changed. Otherwise it fails. The crate `yaml-edit` is not used: it
+//! detaches an entry without the comments above it, and costs 25 s of a release build.
 
 pub(super) mod block;
 pub(super) mod flow;
@@ -30,7 +30,7 @@ pub(crate) struct ServersFile {
 }
 
 impl ServersFile {
-    /// Reads the file; a missing one is empty. A broken one is refused, with the place.
+    /// Reads the file; a missing one is empty. A broken one is rejected with the position.
     pub(crate) fn load(path: &Path) -> Result<Self, Diagnostic> {
         let text = read(path)?.unwrap_or_default();
         let mend = |diagnostic: Diagnostic| diagnostic.hint("fix it first; nothing was changed");
@@ -56,7 +56,7 @@ impl ServersFile {
         entries.iter().map(|(key, _)| key.text.as_str())
     }
 
-    /// The names of servers, each once; an error if there is no such server.
+    /// The names of servers without duplicates; fails if one does not exist.
     pub(crate) fn known(&self, names: &[String]) -> Result<Vec<String>, Diagnostic> {
         let mut known: Vec<String> = Vec::new();
         for name in names {
@@ -88,7 +88,7 @@ impl ServersFile {
         self.server(name).map(|(_, node)| node.to_json())
     }
 
-    /// Adds a server, or puts another in its place.
+    /// Adds or replaces a server.
     pub(crate) fn set(&mut self, name: &str, entry: &Json) -> Result<(), Diagnostic> {
         let edited = match (self.section(), self.server(name)) {
             (Some(section), Some(_)) => self.edited(&[&self.root], section, name, Some(entry)),
@@ -108,7 +108,7 @@ impl ServersFile {
         self.accept(edited, meant)
     }
 
-    /// Switches a server; whether it was not so already.
+    /// Enables or disables a server; returns whether that changed anything.
     pub(crate) fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<bool, Diagnostic> {
         let Some((_, node)) = self.server(name) else { return Ok(false) };
         let now = entry(node, ENABLED).map(|(_, value)| value.to_json()).unwrap_or_default();
@@ -119,7 +119,7 @@ impl ServersFile {
         Ok(true)
     }
 
-    /// Sets a key of a server, such as `timeout` or `tools.include`; without a value it is removed.
+    /// Sets a key of a server, such as `timeout` or `tools.include`; no value removes it.
     pub(crate) fn set_key(
         &mut self,
         name: &str,
@@ -160,7 +160,7 @@ impl ServersFile {
         self.accept(edited, meant)
     }
 
-    /// The text with another value of a key of a server, or of a mapping in it.
+    /// The text with a new value of a server's key.
     fn edited_key(
         &self,
         name: &str,
@@ -225,8 +225,8 @@ impl ServersFile {
         }
     }
 
-    /// The text with another value of an entry in a mapping, or without the entry. `around` are the
-    /// mappings that the section is in.
+    /// The text with a new value of an entry in a mapping, or without the entry. `around` are the
+    /// enclosing mappings of the section.
     fn edited(
         &self,
         around: &[&Node],
@@ -240,7 +240,7 @@ impl ServersFile {
         }
         let text = &self.text;
         let is_flow = is_flow(node, text);
-        // A value from a merge key precedes the entry and does not belong to it.
+        // A value from a merge key precedes the entry and is not part of it.
         let own = entry(node, name).filter(|(key, value)| {
             !key.span.is_alias && !value.span.is_alias && key.span.start > section_key.span.start
         });
@@ -249,7 +249,7 @@ impl ServersFile {
             (None, None) => Some(text.clone()),
             (Some((key, old)), None) if is_flow => flow::remove(text, node, key, old),
             (Some((key, _)), None) => block::remove(text, around, section, key),
-            // The comment behind a short value stays.
+            // The comment after a short value is kept.
             (Some((_, old)), Some(value)) if is_short(value) && is_plain(old) => {
                 flow::splice(text, old.span, &value.to_string())
             }
@@ -266,7 +266,7 @@ impl ServersFile {
         }
     }
 
-    /// Takes an edited text if it says what was meant and nothing else.
+    /// Accepts an edited text if only the intended value has changed.
     fn accept(
         &mut self,
         edited: Option<String>,
@@ -289,12 +289,12 @@ impl ServersFile {
     }
 }
 
-/// One server as it would be written, to be pasted by hand.
+/// One server as YAML, for manual pasting.
 pub(crate) fn shown(name: &str, entry: &Json) -> String {
     yaml::server(name, entry, block::STEP, block::STEP).join("\n")
 }
 
-/// As the reader of servers understands the switch.
+/// The switch, parsed as by the reader of servers.
 fn is_enabled(value: &Json) -> bool {
     match value {
         Json::Bool(enabled) => *enabled,
@@ -318,7 +318,7 @@ fn is_short(value: &Json) -> bool {
     !(value.is_array() || value.is_object())
 }
 
-/// Whether a value is on one line, without braces.
+/// Whether a value is on one line, in block style.
 fn is_plain(node: &Node) -> bool {
     node.span.length > 0 && !matches!(node.value, Value::Map(_) | Value::List(_))
 }
@@ -330,7 +330,7 @@ fn as_object(value: Json) -> Map<String, Json> {
     }
 }
 
-/// No section, an empty one and one of nothing say the same.
+/// A missing, an empty and a null section are equivalent.
 fn without_nothing(mut root: Map<String, Json>) -> Map<String, Json> {
     let is_nothing = root
         .get(SECTION)

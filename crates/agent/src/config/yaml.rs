@@ -1,15 +1,15 @@
-//! Values written as readable YAML: block style, quotes only where they are needed.
+//! Readable YAML output: block style, quotes only where needed.
 
 use mcp_client::config::schema;
 use serde_json::{Map, Value as Json};
 
-/// Words that YAML, old or new, takes for something else than a string.
+/// Words that some YAML version does not read as a string.
 const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
-/// What else may stand in a string without quotes, beside letters, digits and single spaces.
+/// Characters allowed in a string without quotes, beside letters, digits and single spaces.
 const PLAIN: &str = "_./@:+=,%-${}~()";
 
 /// One server under its name, as lines without their ends. `indent` precedes the name, `step`
-/// more before each level below.
+/// is added per level.
 pub(super) fn server(name: &str, entry: &Json, indent: usize, step: usize) -> Vec<String> {
     let mut writer = Writer { lines: Vec::new(), step };
     writer.field(&scalar(name), entry, indent);
@@ -22,7 +22,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// `lead` is everything before the value but its separator: a key or a dash.
+    /// `lead` is the text before the value except its separator: a key or a dash.
     fn field(&mut self, key: &str, value: &Json, indent: usize) {
         self.value(&format!("{key}:"), value, indent);
     }
@@ -56,7 +56,7 @@ impl Writer {
     }
 }
 
-/// The keys of an entry in the order of the reference, others after them.
+/// The keys of an entry in the order of the reference page, others after them.
 fn in_order(entries: &Map<String, Json>) -> Vec<(&String, &Json)> {
     let rank = |name: &str| schema().names().position(|known| known == name);
     let mut ordered: Vec<_> = entries.iter().collect();
@@ -90,7 +90,7 @@ fn is_plain(text: &str) -> bool {
         && !is_numeric(text)
 }
 
-/// Whether some YAML takes it for a number, a date or a time.
+/// Whether some YAML version reads it as a number, a date or a time.
 fn is_numeric(text: &str) -> bool {
     let rest = text.trim_start_matches(['+', '-', '.']);
     let is_special = [".inf", ".nan"]
@@ -102,7 +102,7 @@ fn is_numeric(text: &str) -> bool {
             && rest.chars().all(|c| c.is_ascii_hexdigit() || "xXoO_+-.: TZ".contains(c)))
 }
 
-/// Whether several lines can stand as they are, under a `|`.
+/// Whether several lines can be written unquoted, under a `|`.
 fn is_literal_block(text: &str) -> bool {
     let body = text.strip_suffix('\n').unwrap_or(text);
     body.contains('\n')
@@ -112,7 +112,7 @@ fn is_literal_block(text: &str) -> bool {
         && !body.chars().any(|c| c != '\n' && is_hidden(c))
 }
 
-/// Characters that cannot be seen, or that some reader takes for the end of a line.
+/// Invisible characters, and those that some reader treats as a line end.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')

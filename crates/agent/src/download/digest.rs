@@ -1,4 +1,4 @@
-//! SHA-256 digests: read, written, made of files.
+//! SHA-256 digests: parsing, formatting, hashing of files.
 
 use std::fmt;
 use std::fs::File;
@@ -46,7 +46,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Hashes all that can be read; gives how many bytes that were.
+/// Hashes all input; returns its length too.
 pub(super) fn hash(from: &mut impl Read) -> io::Result<(u64, Context)> {
     let mut context = Context::new(&SHA256);
     let mut piece = vec![0; PIECE_BYTES];

@@ -1,4 +1,4 @@
-//! The file that grows beside the place: one process writes it, and what is in it is hashed.
+//! The part file beside the destination: one process writes it, and its content is hashed.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -13,25 +13,25 @@ use super::digest::{self, Digest};
 use super::{Destination, Error};
 use crate::download::{OnConflict, free_bytes};
 
-/// How often the file may vanish between being opened and being locked.
+/// Maximum retries if the file vanishes between opening and locking.
 const MAX_OPENED: usize = 8;
-/// For its owner alone, as long as it is not whole.
+/// Readable by its owner only while incomplete.
 const MODE: u32 = 0o600;
 
-/// An incomplete file, locked while this lives.
+/// An incomplete file, locked until dropped.
 pub(super) struct Part {
-    /// The system lets go of the lock with the file, also when the process is killed.
+    /// The system releases the lock with the file, also when the process is killed.
     file: File,
     path: PathBuf,
-    /// How many bytes it is to have.
+    /// Expected length in bytes.
     expected: u64,
-    /// How many bytes are in it, all of them hashed.
+    /// Current length in bytes, all of them hashed.
     length: u64,
     hashed: Context,
 }
 
 impl Part {
-    /// Opens the part of a place, and hashes what an earlier try left in it.
+    /// Opens the part file of a destination, and hashes its existing content.
     pub(super) fn open(target: &Path, expected: u64) -> Result<Self, Error> {
         let path = path_of(target)?;
         let file = locked(&path)?;
@@ -88,18 +88,18 @@ impl Part {
         Ok(())
     }
 
-    /// What is said when it was tried often enough.
+    /// The error after the last attempt.
     pub(super) fn given_up(&self, reason: &str) -> Error {
         let (got, expected, part) = (self.length, self.expected, self.path.clone());
         Error::GaveUp { reason: reason.to_owned(), got, expected, part }
     }
 
     pub(super) fn discard(self) {
-        // What stays would be looked at and cleared by the next try.
+        // The next attempt would check and remove a leftover.
         let _ = fs::remove_file(&self.path);
     }
 
-    /// Puts it into its place, whole and on the disk.
+    /// Syncs it and moves it to its destination.
     pub(super) fn put(self, place: &Destination<'_>) -> Result<(), Error> {
         let failed = |error: &io::Error| Error::of_file(place.path, error);
         let ready = self.file.set_permissions(fs::Permissions::from_mode(place.mode));
@@ -112,7 +112,7 @@ impl Part {
             io::ErrorKind::AlreadyExists => Error::Exists { path: place.path.to_owned() },
             _ => failed(&error),
         })?;
-        // The file is whole and in its place; whether its name is on the disk is a lesser matter.
+        // The file is complete and in place; a failed sync of its folder is minor.
         let _ = folder_of(place.path).and_then(|folder| File::open(folder)?.sync_all());
         Ok(())
     }
@@ -134,7 +134,7 @@ fn locked(path: &Path) -> Result<File, Error> {
         options.custom_flags(flags.bits().cast_signed());
         let file = match options.open(path) {
             Ok(file) => file,
-            // A link, or something that cannot be written to.
+            // A link, or something that is not writable.
             Err(_) if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) => {
                 return Err(Error::Foreign { path: path.to_owned() });
             }
@@ -146,7 +146,7 @@ fn locked(path: &Path) -> Result<File, Error> {
             Err(TryLockError::Error(error)) => return Err(failed(&error)),
         }
         let ours = file.metadata().map_err(|error| failed(&error))?;
-        // Who held it before us may have put it into its place, or removed it.
+        // The previous lock holder may have moved it to its destination, or removed it.
         let is_it = fs::symlink_metadata(path)
             .is_ok_and(|found| (found.dev(), found.ino()) == (ours.dev(), ours.ino()));
         if is_it && ours.is_file() && ours.nlink() == 1 {
@@ -161,7 +161,7 @@ fn locked(path: &Path) -> Result<File, Error> {
 
 fn without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     TempPath::try_from_path(from)?.persist_noclobber(to).map_err(|failed| {
-        // The part stays for the next try.
+        // Keep the part file for the next attempt.
         let _ = failed.path.keep();
         failed.error
     })

@@ -1,4 +1,4 @@
-//! One try: the rest of a file is asked for, and what comes is held against what was promised.
+//! One attempt: requests the rest of a file, and validates the response.
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,8 @@ use super::part::Part;
 use super::{DownloadRequest, Error, Limits, Progress};
 use crate::member::Member;
 
-/// Why a try did not come to the end. The next one may get further, after a pause if the service
-/// wants one.
+/// Why an attempt did not complete. The next one may get further, after a pause if the service
+/// requests one.
 #[derive(Debug)]
 pub(super) enum Failure {
     Again { reason: String, after: Option<Duration> },
@@ -31,12 +31,12 @@ impl From<Error> for Failure {
     }
 }
 
-/// Where the bytes of a part came from.
+/// The origin of the bytes of a part file.
 #[derive(Debug, Default)]
 pub(super) struct Origin {
-    /// What the service calls the very file that they are of.
+    /// The service's `ETag` of that file.
     tag: Option<HeaderValue>,
-    /// Whether all came with one answer. Others may be of several files.
+    /// Whether all bytes are from one response. Otherwise they may be of several files.
     pub(super) is_one: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// Asks for what is missing and adds what comes.
+    /// Requests the missing bytes and appends them.
     pub(super) async fn run(&self, part: &mut Part, origin: &mut Origin) -> Result<(), Failure> {
         let offset = part.length();
         let mut ask =
@@ -63,14 +63,14 @@ impl Transfer<'_> {
         let response = sent.map_err(|trouble| judged(trouble, offset))?;
         let stretch = self.stretch(&response, offset, origin.tag.as_ref())?;
         if stretch.start == 0 && offset > 0 {
-            // The service does not go on in the middle, or has another file by now.
+            // The service does not resume, or has another file by now.
             part.clear()?;
         }
         *origin = Origin { tag: strong_tag(response.headers()), is_one: stretch.start == 0 };
         self.read(response.into_body(), part, stretch.end).await
     }
 
-    /// Which bytes an answer brings.
+    /// The byte range of a response.
     fn stretch(
         &self,
         response: &Response<Incoming>,
@@ -112,7 +112,7 @@ impl Transfer<'_> {
         let length = text(CONTENT_LENGTH).and_then(|length| length.trim().parse::<u64>().ok());
         match length {
             Some(stated) if stated != stretch.end - stretch.start => {
-                // What a part lacks or has too much, the whole has.
+                // The stated total is the offset plus the length of the rest.
                 let stated = stretch.start.saturating_add(stated);
                 Err(Error::WrongSize { expected, stated }.into())
             }
@@ -120,7 +120,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Adds what comes, up to the end of what was announced.
+    /// Appends the body, up to the announced end.
     async fn read(&self, mut body: Incoming, part: &mut Part, end: u64) -> Result<(), Failure> {
         let mut since = (Instant::now(), part.length());
         loop {
@@ -160,7 +160,7 @@ fn nonsense(what: String) -> Failure {
     Error::Nonsense { what }.into()
 }
 
-/// What a request that failed means for the next one.
+/// Classifies a failed request for the next attempt.
 fn judged(trouble: MemberError, offset: u64) -> Failure {
     let reason = trouble.line();
     match &trouble {
@@ -182,7 +182,7 @@ fn strong_tag(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get(ETAG).filter(|tag| tag.as_bytes().starts_with(b"\"")).cloned()
 }
 
-/// `bytes 5-9/10`: the bytes, and how many there are in all where that is known.
+/// `bytes 5-9/10`: the range, and the total if known.
 fn content_range(text: &str) -> Option<(std::ops::Range<u64>, Option<u64>)> {
     let (range, total) = text.trim().strip_prefix("bytes ")?.trim().split_once('/')?;
     let (first, last) = range.split_once('-')?;

@@ -1,4 +1,4 @@
-//! Blocks of Markdown as lines: indented, wrapped, with styles.
+//! Layout of Markdown blocks: indented, wrapped, styled lines.
 
 use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd};
@@ -9,9 +9,9 @@ use crate::wrap::{self, Span, StyledLine, columns, lines};
 
 const CODE: Style = AnsiColor::Cyan.on_default();
 const CODE_INDENT: &str = "    ";
-/// Blocks within so many others are indented no further.
+/// Maximum nesting depth with indentation.
 const MAX_DEPTH: usize = 8;
-/// However deep a block is, its lines have this many columns.
+/// Minimum line width at any depth, in columns.
 const MIN_COLUMNS: usize = 16;
 
 #[derive(Debug, Clone, Default)]
@@ -22,13 +22,13 @@ pub(super) struct PageLayout {
     containers: Vec<Container>,
     /// Whether the last line is blank.
     is_apart: bool,
-    /// Whether the last line is one that was added as it is.
+    /// The last line was added verbatim.
     is_literal: bool,
     /// The number of the next item of each list.
     lists: Vec<Option<u64>>,
     spans: Vec<Span>,
     styles: Vec<Style>,
-    /// Where links lead, and where their text begins.
+    /// Link targets, and where their texts begin.
     links: Vec<(String, usize)>,
     code: Option<String>,
     table: Option<Table>,
@@ -36,12 +36,12 @@ pub(super) struct PageLayout {
 
 #[derive(Debug, Clone)]
 struct Container {
-    /// Before the first line.
+    /// Prefix of the first line.
     first: Option<String>,
     rest: String,
     columns: usize,
     is_tight: bool,
-    /// Whether nothing is in it yet.
+    /// Whether it is empty.
     is_fresh: bool,
 }
 
@@ -252,7 +252,7 @@ impl PageLayout {
         self.end_text();
         let is_empty = self.containers.last().is_some_and(|last| last.is_fresh);
         if is_empty && self.containers.last().is_some_and(|last| last.first.is_some()) {
-            // An item without anything in it is still an item.
+            // An empty item is still printed.
             self.emit("");
         }
         self.containers.pop();
@@ -277,7 +277,7 @@ impl PageLayout {
         self.is_apart = true;
     }
 
-    /// Writes the text of a block that is complete.
+    /// Writes the text of a complete block.
     fn end_text(&mut self) {
         let spans = std::mem::take(&mut self.spans);
         for line in wrap::lines(&spans, self.columns()) {
@@ -302,11 +302,11 @@ impl PageLayout {
     }
 }
 
-/// No column is made narrower than this.
+/// Minimum column width.
 const MIN_CELL_COLUMNS: usize = 4;
 const BETWEEN: usize = 3;
 
-/// A table whose cells come one by one.
+/// A table, built cell by cell.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     sides: Vec<Alignment>,
@@ -333,7 +333,7 @@ impl Table {
         }
     }
 
-    /// The table in so many columns of the terminal, if that is possible.
+    /// The table at this terminal width, if it fits.
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
         let widths = self.widths(width);
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! What to do about an error of a server, by what went wrong.
+//! Advice for errors of servers, by the kind of error.
 
 pub(crate) mod sign_in;
 
@@ -8,7 +8,7 @@ use mcp_client::Error;
 use mcp_client::config::{Endpoint, ServerEntry};
 use mcp_client::redact::Redactor;
 
-/// How the programs that usually start servers are installed.
+/// The installers of programs that usually start servers.
 const INSTALLED_BY: &[(&[&str], &str)] = &[
     (&["npx", "npm", "node"], "install Node.js: the packages `nodejs` and `npm`"),
     (&["uvx", "uv"], "install uv: `pipx install uv`, or use your package manager"),
@@ -18,12 +18,12 @@ const INSTALLED_BY: &[(&[&str], &str)] = &[
     (&["deno"], "install Deno"),
 ];
 
-/// What to do about an error of a server without a sign-in.
+/// Advice for an error of a server without a sign-in.
 pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
     advice_with(error, entry, None)
 }
 
-/// What to do next; `granted` is the scope that a sign-in brought.
+/// The next steps; `granted` is the scope from a sign-in.
 pub(crate) fn advice_with(
     error: &Error,
     entry: &ServerEntry,
@@ -154,7 +154,7 @@ fn tls(reason: &str) -> Vec<String> {
     one("check that the server at this address uses TLS (https)")
 }
 
-/// How a local server is started, as it may be shown.
+/// The command of a local server, without secrets.
 pub(crate) fn command_line(entry: &ServerEntry) -> String {
     match &entry.endpoint {
         Endpoint::Stdio(stdio) => std::iter::once(&stdio.command)
@@ -170,12 +170,12 @@ pub(crate) fn test(name: &str) -> String {
     format!("agent mcp test {}", operand(name))
 }
 
-/// The name of a server as a command line takes it, also if it begins with a hyphen.
+/// The name of a server as a command-line argument, also if it begins with a hyphen.
 pub(crate) fn operand(name: &str) -> String {
     operand_with(name, "")
 }
 
-/// The same with options, which no longer count behind `--`.
+/// As above, with options, which have no effect after `--`.
 pub(crate) fn operand_with(name: &str, options: &str) -> String {
     let words = if name.starts_with('-') {
         [options, "--", &quoted(name)].join(" ")
@@ -185,7 +185,7 @@ pub(crate) fn operand_with(name: &str, options: &str) -> String {
     words.trim().to_owned()
 }
 
-/// A word as a shell takes it for one.
+/// A word, quoted for a shell if needed.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,~[]".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -16,7 +16,7 @@ use crate::config::{self, lock};
 use crate::diagnostic::Diagnostic;
 use crate::output::WARNING;
 
-/// Asks a person. Without one nothing is approved.
+/// Asks a person. Denies if there is none.
 #[derive(Debug)]
 pub(crate) struct PersonApprover {
     person: Option<Arc<dyn Person>>,
@@ -33,22 +33,22 @@ impl PersonApprover {
     }
 }
 
-/// Why a call is asked about.
+/// The reason for the question.
 const UNTRUSTED: &str = "the server is untrusted and the tool is not marked as read-only";
 const CHANGED: &str = "the tool has changed since it was last used";
 const CONFIGURED: &str = "`tools.approval` of the server requires it";
 
-/// What a person is asked about, bounded so that the question and what it is about stay on the
-/// screen.
+/// The content of an approval question, bounded so that it stays on the screen with the
+/// question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ApprovalDialog {
     pub(crate) text: String,
-    /// All of it, if the text is cut.
+    /// The full text, if it is cut.
     pub(crate) whole: Option<String>,
 }
 
 impl ApprovalDialog {
-    /// A heading and sections, each with the most rows that it may take. What decides comes last.
+    /// A heading and sections, each with its maximum number of rows; the decisive part is last.
     pub(crate) fn new(heading: &str, sections: &[(&str, String, usize)]) -> Self {
         let (mut text, mut whole, mut is_cut) = (heading.to_owned(), heading.to_owned(), false);
         for (name, section, rows) in sections {
@@ -68,7 +68,7 @@ fn entry(name: &str, text: &str) -> String {
 const BACKGROUND_ROWS: usize = 6;
 pub(crate) const DECISIVE_ROWS: usize = 12;
 
-/// A call as a person judges it, with why it is asked about and what changed about the tool.
+/// The question about a call, with its reason and the changes of the tool.
 pub(crate) fn question(question: &ApprovalQuestion, shown: &Sanitizer) -> ApprovalDialog {
     let (why, sections) = sections(question, shown);
     ApprovalDialog::new(
@@ -77,7 +77,7 @@ pub(crate) fn question(question: &ApprovalQuestion, shown: &Sanitizer) -> Approv
     )
 }
 
-/// Why a call is asked about, and its parts, each with the most rows that it may take.
+/// The reason for the question, and its parts, each with its maximum number of rows.
 pub(crate) fn sections(
     question: &ApprovalQuestion,
     shown: &Sanitizer,
@@ -99,7 +99,7 @@ pub(crate) fn sections(
     (why, sections)
 }
 
-/// What is different about a tool.
+/// The changes of a tool.
 fn change(before: &str, after: &str, shown: &Sanitizer) -> String {
     let lines = difference(&shown.whole(before), &shown.whole(after));
     if before.is_empty() {
@@ -111,10 +111,10 @@ fn change(before: &str, after: &str, shown: &Sanitizer) -> String {
     }
 }
 
-/// The most lines of either text that are compared.
+/// Maximum lines compared per text.
 const MAX_LINES: usize = 500;
 
-/// The lines that went and came, each with its sign; lines that stay are left out.
+/// The removed and added lines, each with its sign; unchanged lines are omitted.
 fn difference(before: &str, after: &str) -> String {
     let before: Vec<&str> = before.lines().take(MAX_LINES).collect();
     let after: Vec<&str> = after.lines().take(MAX_LINES).collect();
@@ -149,7 +149,7 @@ impl Approver for PersonApprover {
     }
 }
 
-/// Approves: a person said so on the command line.
+/// Approves: the person confirmed it on the command line.
 #[derive(Debug)]
 pub(crate) struct PreApproved;
 

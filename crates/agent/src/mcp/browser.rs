@@ -1,7 +1,7 @@
-//! A person at a terminal, brought to the page of an authorization server and back.
+//! Sign-in of a person at a terminal, by the page of an authorization server.
 //!
-//! The address is always printed to standard error. Where there is a browser it is opened, where
-//! there is none the way back is explained; either way the address the browser was sent to can be
+//! The address is always printed to standard error. A browser is opened if there is one,
+//! otherwise the steps are explained; in either case the address after the redirect can be
 //! pasted.
 
 mod opener;
@@ -24,7 +24,7 @@ use crate::prompt::line::{self, LineInput, Words};
 use crate::session::Session;
 use crate::table::counted;
 
-/// Words that end a sign-in.
+/// Words that cancel a sign-in.
 const GIVE_UP: Words = &["skip", "cancel", "s", "n", "no", "q", "quit"];
 const MAX_EMPTY_LINES: u32 = 1;
 const PROMPT: &str = "> ";
@@ -41,7 +41,7 @@ enum PageDelivery {
     IsPrinted,
 }
 
-/// Shows pages to sign in at, and reads what a person brings back.
+/// Shows sign-in pages, and reads the pasted redirect.
 #[derive(Debug)]
 pub(crate) struct TerminalSignIn {
     desk: Arc<SignInPrompt>,
@@ -55,7 +55,7 @@ struct SignInPrompt {
     opener: Opener,
     here: SshHost,
     can_paste: bool,
-    /// One sign-in at a time has the terminal.
+    /// Only one sign-in uses the terminal at a time.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -68,7 +68,7 @@ struct SshHost {
 }
 
 impl TerminalSignIn {
-    /// For a command that may need a sign-in; none where no person is at a terminal.
+    /// For a command that may need a sign-in; `None` without a person at a terminal.
     pub(crate) fn find(session: &Session, reporter: &Arc<Reporter>) -> Option<Self> {
         let is_there = line::is_possible() && !session.output.is_json();
         is_there.then(|| Self::new(session, reporter, BrowserLaunch::Allowed))
@@ -78,7 +78,7 @@ impl TerminalSignIn {
     /// that reads the address from standard error.
     pub(crate) fn new(session: &Session, reporter: &Arc<Reporter>, opening: BrowserLaunch) -> Self {
         let environment = &session.environment.all;
-        // A program that reads JSON decides itself where to open the page.
+        // A program that reads JSON opens the page itself.
         let opener = match opening {
             BrowserLaunch::Allowed if !session.output.is_json() => Opener::find(environment),
             _ => Opener::none(),
@@ -106,7 +106,7 @@ impl Browser for TerminalSignIn {
         Box::pin(async move {
             let _turn = desk.turn.lock().await;
             if desk.reporter.is_held() {
-                // The terminal belongs to what the person types.
+                // The terminal is in use for typed input.
                 return SignInReply::Cancelled;
             }
             desk.reporter.done_waiting();
@@ -173,7 +173,7 @@ impl SignInPrompt {
         self.output.need(steps(visit, &address, page, self));
     }
 
-    /// What the person brings back. It may never come.
+    /// The pasted redirect. It may never come.
     async fn answer(&self) -> SignInReply {
         if !self.can_paste {
             return std::future::pending().await;
@@ -181,7 +181,7 @@ impl SignInPrompt {
         let mut empty = 0;
         loop {
             let Ok(typed) = line::read(PROMPT.to_owned(), GIVE_UP).await else {
-                // The browser can still come back by itself.
+                // The browser can still redirect to us.
                 return std::future::pending().await;
             };
             let LineInput::Line(line) = typed else { return SignInReply::Cancelled };
@@ -200,7 +200,7 @@ impl SignInPrompt {
     }
 }
 
-/// The address as it can be clicked and copied: whole, and without anything a terminal obeys.
+/// The address for clicking and copying: complete, and without control characters.
 fn shown_address(address: &str) -> String {
     let mut shown = String::new();
     for letter in address.chars() {
@@ -215,7 +215,7 @@ fn shown_address(address: &str) -> String {
     shown
 }
 
-/// What a person reads before anything else happens.
+/// The text before a sign-in.
 fn steps(visit: &SignInPage, address: &str, page: PageDelivery, desk: &SignInPrompt) -> String {
     let SignInPage { server, issuer, scope, redirect_uri, port, .. } = visit;
     let mut text = heading(server, issuer, scope.as_deref());
@@ -225,7 +225,7 @@ fn steps(visit: &SignInPage, address: &str, page: PageDelivery, desk: &SignInPro
         }
         PageDelivery::IsPrinted => "Open this page in a browser:\n",
     });
-    // On a separate line, so that it can be selected whole.
+    // On a separate line, so that it can be selected as a whole.
     text.push_str(&format!("\n{address}\n\n"));
     let is_elsewhere = page == PageDelivery::IsPrinted || desk.here.remote;
     if is_elsewhere && visit.offers_device_code {
@@ -282,7 +282,7 @@ fn device_steps(code: &DeviceCode) -> String {
     )
 }
 
-/// Whether a browser comes back to the machine it runs on.
+/// Whether the browser is redirected to its own machine.
 fn is_loopback(redirect_uri: &str) -> bool {
     redirect_uri.starts_with("http://") && is_this_machine(redirect_uri)
 }
@@ -295,7 +295,7 @@ impl SshHost {
                 .then(|| text.to_owned())
         };
         let variable = |name: &str| environment.get(name).and_then(|value| word(value));
-        // The address and the port that this machine was reached at.
+        // The address and port of this machine in the SSH connection.
         let connection = environment.get("SSH_CONNECTION").map(String::as_str).unwrap_or_default();
         let mut reached = connection.split_whitespace().skip(2);
         let (host, port) = (reached.next().and_then(word), reached.next().and_then(word));
@@ -309,7 +309,7 @@ impl SshHost {
         }
     }
 
-    /// What brings the browser of another machine to a port of this one.
+    /// The command that forwards a port to the browser's machine.
     fn tunnel(&self, port: u16) -> String {
         let Self { user, host, port: ssh, .. } = self;
         let ssh = ssh.as_ref().map(|ssh| format!("-p {ssh} ")).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Which client document a sign-in would use: the one that the configuration names, else that of
-//! the member service, else the one that was built in.
+//! The client document for sign-ins: the configured one, else that of the member service, else
+//! the built-in one.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::session::Session;
 
 /// Set at build time by distributors.
 const BUILT_IN: Option<&str> = option_env!("AGENT_CLIENT_METADATA_URL");
-/// Where a member service has its document, beside its API. It has one only if it is reached by
-/// https.
+/// Path of the document of a member service, beside its API. A service has one only if it is
+/// reached by https.
 const AT_SERVICE: &str = "/oauth/client-metadata.json";
-/// How long the service may take to say so; a sign-in does not depend on it.
+/// Timeout of the request to the service; a sign-in does not depend on it.
 const MAX_WAIT: Duration = Duration::from_secs(3);
 const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 
-/// The client document of servers whose configuration names none.
+/// The client document of servers without a configured one.
 #[derive(Debug, Clone)]
 pub(crate) struct Source(pub(crate) Session);
 
@@ -31,14 +31,14 @@ struct Document {
 }
 
 impl Source {
-    /// The document that the service announces: the one it serves says where it is.
+    /// The document that the service announces: it contains its own address.
     pub(crate) async fn address(&self) -> Option<String> {
         let announced = tokio::time::timeout(MAX_WAIT, self.announced()).await.ok().flatten();
         announced.or_else(|| sound(BUILT_IN).map(str::to_owned))
     }
 
     async fn announced(&self) -> Option<String> {
-        // Everybody may read it: the key stays here.
+        // It is public: do not send the key.
         let base = Settings::load(&self.0).ok()?.base_url;
         let service = Member::of(Settings::open_to_all(base).ok()?, &self.0).ok()?;
         let base = &service.settings.base_url.value;
@@ -54,24 +54,23 @@ pub(crate) fn configured(parsed: &Parsed) -> Option<&str> {
     parsed.client_metadata_url.as_ref().map(mcp_client::config::Text::value)
 }
 
-/// The address of the document of servers that name none of their own, as far as it is known
-/// without asking the service.
+/// The address of the default document, if it is known without asking the service.
 pub(crate) fn address_for_all(parsed: &Parsed) -> Option<&str> {
     configured(parsed).or_else(|| sound(BUILT_IN))
 }
 
-/// The address of the document that a sign-in to a server would use, if any.
+/// The address of the document for a sign-in to a server, if any.
 pub(crate) fn address<'a>(oauth: &'a OauthOptions, parsed: &'a Parsed) -> Option<&'a str> {
     let facts = LoginFacts::first_time(oauth, address_for_all(parsed));
     facts.check_document().ok().and(facts.configured_document())
 }
 
-/// The key because of which a server is never shown a document.
+/// The configured key that excludes a document.
 pub(crate) fn in_its_place(oauth: &OauthOptions) -> Option<&'static str> {
     LoginFacts::first_time(oauth, None).check_document().err().and_then(DocumentExclusion::key)
 }
 
-/// What is wrong with the address that was built in.
+/// The problem of the built-in address.
 pub(crate) fn built_in_fault() -> Option<(&'static str, &'static str)> {
     fault(BUILT_IN)
 }

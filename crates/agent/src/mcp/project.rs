@@ -1,8 +1,8 @@
-//! Servers in the files of a project: `.agent/config.yaml`, `.mcp.json` and `.vscode/mcp.json`,
-//! from the working folder up to the root of the repository.
+//! Servers in project files: `.agent/config.yaml`, `.mcp.json` and `.vscode/mcp.json`, from
+//! the working folder up to the root of the repository.
 //!
-//! A file of a project may come from anybody. Its servers are used only after a person has approved
-//! exactly its content; a changed file needs approval again.
+//! A project file is untrusted. Its servers are used only after a person has approved exactly
+//! its content; a changed file needs approval again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,22 +20,22 @@ use crate::download::digest;
 use crate::session::Session;
 use crate::skills::folders::owner;
 
-/// The files, those that take precedence first.
+/// The files, in order of precedence.
 const FILES: [(&str, Option<Kind>); 3] = [
     (".agent/config.yaml", None),
     (".mcp.json", Some(Kind::ClaudeCode)),
     (".vscode/mcp.json", Some(Kind::VsCode)),
 ];
-/// How many folders above the working folder are looked at.
+/// Maximum number of folders searched above the working folder.
 const MAX_LEVELS: usize = 64;
-/// What marks the root of a repository, above which nothing is read.
+/// Marks the root of a repository, above which nothing is read.
 const REPOSITORY: &str = ".git";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApprovalState {
     Approved,
     New,
-    /// Another content was approved.
+    /// Another version was approved.
     Changed,
 }
 
@@ -49,7 +49,7 @@ impl ApprovalState {
     }
 }
 
-/// A file of a project that has servers.
+/// A project file with servers.
 #[derive(Debug)]
 pub(crate) struct ProjectFile {
     pub(crate) path: PathBuf,
@@ -58,7 +58,7 @@ pub(crate) struct ProjectFile {
     pub(crate) folder: PathBuf,
     /// Names and entries, in our keys.
     pub(crate) servers: Vec<(String, Json)>,
-    /// Why the file cannot be used.
+    /// Why the file is unusable.
     pub(crate) fault: Option<String>,
 }
 
@@ -68,7 +68,7 @@ struct Approvals {
     files: BTreeMap<PathBuf, String>,
 }
 
-/// The files of the project that one works in, the nearest first.
+/// The files of the current project, the nearest first.
 pub(crate) fn files(session: &Session) -> Result<Vec<ProjectFile>, Diagnostic> {
     let approvals = Approvals::read(session)?;
     let own = session.home()?.config();
@@ -95,7 +95,7 @@ pub(crate) fn files(session: &Session) -> Result<Vec<ProjectFile>, Diagnostic> {
 }
 
 impl ProjectFile {
-    /// Nothing if the file has no servers.
+    /// `None` if the file has no servers.
     fn read(
         path: PathBuf,
         kind: Option<Kind>,
@@ -118,12 +118,12 @@ impl ProjectFile {
         Some(Self { path, state, digest, folder, servers, fault })
     }
 
-    /// What references in this file resolve to.
+    /// The scope of references in this file.
     pub(crate) fn scope(&self, scope: &Scope) -> Scope {
         Scope { workspace: self.folder.clone(), ..scope.clone() }
     }
 
-    /// The servers that can be used, and what is wrong with the others.
+    /// The usable servers, and the problems of the others.
     pub(crate) fn configured(&self, scope: &Scope) -> (Vec<Configured>, Vec<String>) {
         let scope = self.scope(scope);
         let (mut servers, mut faults) = (Vec::new(), Vec::new());
@@ -144,7 +144,7 @@ impl ProjectFile {
     }
 }
 
-/// An error if the entry reaches for files of the person.
+/// Fails if the entry accesses files of the person.
 pub(crate) fn check(entry: &Json) -> Result<(), String> {
     let keys = entry.as_object().map(file_keys).unwrap_or_default();
     match keys.first() {
@@ -180,8 +180,8 @@ fn servers(
     Ok((digest, servers))
 }
 
-/// A server of a project runs in the folder of the project, and is untrusted unless the file, which
-/// a person approves, says otherwise.
+/// A server of a project runs in the project's folder, and is untrusted unless the file, which
+/// a person approves, sets another trust.
 fn adapted(mut entry: Json, folder: &Path) -> Json {
     let Some(keys) = entry.as_object_mut() else { return entry };
     keys.entry("trust").or_insert_with(|| "untrusted".into());
@@ -230,7 +230,7 @@ fn real(path: &Path) -> PathBuf {
 pub(crate) const SIGN_IN_FILES: [&str; 2] = ["assertion_file", "private_key"];
 /// Keys that name files of this machine.
 const LOCAL_FILES: [&str; 2] = ["client_cert", "client_key"];
-/// Words of `ssl_verify` that are no path.
+/// Values of `ssl_verify` that are not paths.
 const SWITCHES: [&str; 6] = ["true", "false", "yes", "no", "on", "off"];
 
 pub(crate) fn file_keys(entry: &Map<String, Json>) -> Vec<String> {

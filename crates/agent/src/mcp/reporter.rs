@@ -1,4 +1,4 @@
-//! Tells on standard error what happens to servers while a command runs.
+//! Reports server events on standard error while a command runs.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::output::{Output, WARNING};
 
-/// The most messages that wait to be drawn; older ones go.
+/// Maximum number of messages waiting to be drawn; the oldest are dropped.
 const MAX_KEPT: usize = 8;
 
 const MAX_WARNINGS: usize = 256;
@@ -25,7 +25,7 @@ pub(crate) enum MessageSink {
     Kept,
 }
 
-/// Prints events of servers that matter to a person; with `--verbose`, all of them.
+/// Prints important server events; with `--verbose`, all of them.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     output: Output,
@@ -95,7 +95,7 @@ impl Reporter {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// What servers were warned of so far, with whose warning it is.
+    /// The warnings about servers so far, with the server of each.
     pub(crate) fn warnings(&self) -> Vec<(String, String)> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! The tasks that servers run for this profile, in a file: a later process can get their results.
+//! The tasks that servers run for this profile, in a file, so that a later process finds them.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,16 +12,16 @@ use super::approval::ApprovalFile;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// The most tasks that are remembered; the oldest ones give way.
+/// Maximum number of stored tasks; the oldest are dropped.
 const MAX_TASKS: usize = 64;
-/// How long they are remembered.
+/// Retention in days.
 const MAX_DAYS: u32 = 30;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct KeptTask {
     #[serde(flatten)]
     pub(crate) task: ServerTask,
-    /// The conversation that it belongs to.
+    /// The conversation of the task.
     pub(crate) conversation: Option<String>,
     /// RFC 3339.
     pub(crate) started: String,
@@ -51,7 +51,7 @@ impl TaskFile {
         *self.conversation.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
     }
 
-    /// The remembered tasks of the present conversation.
+    /// The stored tasks of the current conversation.
     pub(crate) fn of_conversation(&self) -> Vec<KeptTask> {
         let id = self.conversation.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut tasks = self.read().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Asking with patience: what passes is waited for where a person wants that, and what broke is
-//! asked again where that cannot be paid twice.
+//! Retries: temporary failures are retried for as long as a person wants to wait, and broken
+//! requests are resent if they cannot be charged twice.
 
 use std::time::{Duration, Instant};
 
@@ -15,16 +15,16 @@ use crate::output::Output;
 use crate::session::Session;
 
 const USUAL_WAIT: &str = "300";
-/// The longest wait that can be asked for, in seconds.
+/// Maximum configurable wait, in seconds.
 const MAX_WAIT: u64 = 24 * 60 * 60;
-/// How often a request whose connection broke is sent again.
+/// Maximum number of resends after broken connections.
 const MAX_MENDS: u32 = 5;
-/// The first pause where the service says none; the next is twice as long, and so on.
+/// The first pause if the service sets none; it doubles with each retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// How long the first try of a request may go on to run behind a connection that broke.
+/// Maximum time that the first attempt may keep running after its connection broke.
 const MAX_RUNNING: Duration = Duration::from_mins(3);
-/// How often it is looked whether it still does.
+/// Poll interval for its end.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
@@ -64,7 +64,7 @@ impl<'a> RetryingMember<'a> {
         self.ask(MemberRequest::get(path)).await
     }
 
-    /// Has something done that may cost money: once, however often it is sent.
+    /// Sends a request that may cost money: charged once, however often it is sent.
     pub(crate) async fn pay(
         &self,
         path: &str,
@@ -73,7 +73,7 @@ impl<'a> RetryingMember<'a> {
         self.ask(MemberRequest::post(path, body).once(&Uuid::new_v4().to_string())).await
     }
 
-    /// Asks until there is an answer, or a refusal that will stay one.
+    /// Retries until there is a response or a permanent error.
     pub(crate) async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse, Diagnostic> {
         let mut tries = RetryState::new(self.most, ask.may_repeat);
         loop {
@@ -94,7 +94,7 @@ impl<'a> RetryingMember<'a> {
         answer.json().map_err(|trouble| self.diagnostic(&trouble))
     }
 
-    /// The answer of a command that shows it; nothing if it was printed as JSON.
+    /// The parsed response; `None` if it was printed as JSON.
     pub(crate) fn read_or_print<T: DeserializeOwned>(
         &self,
         answer: &MemberResponse,
@@ -106,7 +106,7 @@ impl<'a> RetryingMember<'a> {
         }
     }
 
-    /// Writes an answer as the service gave it.
+    /// Prints a response as received.
     pub(crate) fn print(&self, answer: &MemberResponse) -> Result<(), Diagnostic> {
         let document = answer.document().map_err(|trouble| self.diagnostic(&trouble))?;
         self.output.bytes(document.as_bytes())
@@ -153,7 +153,7 @@ impl RetryState {
         Self { most, may_repeat, begun: Instant::now(), broke: None, mends: 0, waits: 0 }
     }
 
-    /// How long to pause before the next try; nothing if there is none.
+    /// The pause before the next attempt; `None` if there is none.
     pub(crate) fn pause(&mut self, trouble: &MemberError) -> Option<Duration> {
         let is_broken = matches!(trouble, MemberError::Broken { .. });
         let is_away = self.broke.is_some() && matches!(trouble, MemberError::Unreachable { .. });
@@ -164,7 +164,7 @@ impl RetryState {
             return Some(growing(self.mends));
         }
         if trouble.is(Code::IdempotencyInProgress) {
-            // Our first request still runs; the service stores its answer.
+            // Our first request still runs; the service stores its response.
             let is_ours = self.broke.is_some_and(|broke| broke.elapsed() < MAX_RUNNING);
             return is_ours.then_some(LOOK_EVERY);
         }

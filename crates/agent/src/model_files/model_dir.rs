@@ -1,4 +1,4 @@
-//! The folder of the models: its files with their names and records, added and removed.
+//! The folder of models: its files with their names and records; adding and removing.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
@@ -17,9 +17,9 @@ use crate::file_name::{FileName, NameKind};
 use crate::session::Session;
 
 pub(crate) const MAX_FILES: usize = 1000;
-/// The file that is locked by who changes the folder; it is empty and stays.
+/// The lock file for changes of the folder; it is empty and is kept.
 const LOCK: &str = ".lock";
-/// How long another process is waited for: what it fetches may be large and come slowly.
+/// Maximum wait for another process: its download may be large and slow.
 const MAX_LOCK_WAIT: Duration = Duration::from_mins(30);
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
@@ -32,12 +32,12 @@ pub(crate) struct ModelDir {
 pub(crate) struct ModelDirContent {
     pub(crate) names: Vec<Name>,
     pub(crate) odd: Vec<String>,
-    /// Whether there were more than are looked at.
+    /// Whether there were more than the maximum.
     pub(crate) is_cut: bool,
 }
 
 impl ModelDir {
-    /// The folder of the profile; it need not be there.
+    /// The folder of the profile; it may not exist.
     pub(crate) fn find(session: &Session) -> Result<Self, Diagnostic> {
         Ok(Self::at(&session.home()?.models()))
     }
@@ -62,7 +62,7 @@ impl ModelDir {
         config::private_folder(&self.folder).or_cannot("make", &self.folder)
     }
 
-    /// The right to change the folder, until the file is dropped. Waits for other processes.
+    /// Locks the folder for changes until the file is dropped. Waits for other processes.
     pub(crate) async fn lock(&self, session: &Session) -> Result<File, Diagnostic> {
         self.make()?;
         let path = self.folder.join(LOCK);
@@ -145,19 +145,19 @@ impl ModelDir {
             return Err(io::Error::from(io::ErrorKind::IsADirectory)).or_cannot("save", &to);
         }
         File::open(&whole).and_then(|file| file.sync_all()).or_cannot("save", &to)?;
-        // What it says of the file before is wrong from here on.
+        // The record of the previous file is wrong from here on.
         let record_path = self.record_path(name);
         let _ = fs::remove_file(&record_path);
         whole.persist(&to).map_err(|error| error.error).or_cannot("save", &to)?;
-        // The file is whole and in its place; whether its name is on the disk is a lesser matter.
+        // The file is complete and in place; a failed sync of its folder is minor.
         let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
         record.save(&record_path)
     }
 
-    /// Takes a model away; nothing outside the folder is touched.
+    /// Removes a model; nothing outside the folder is touched.
     pub(crate) fn remove(&self, name: &Name) -> Result<(), Diagnostic> {
         let path = self.path(name);
-        // A link goes; what it points to stays.
+        // Removes a link, but not its target.
         fs::remove_file(&path).or_cannot("remove", &path)?;
         let _ = fs::remove_file(self.record_path(name));
         Ok(())
@@ -172,7 +172,7 @@ fn is_model(path: &Path) -> bool {
 
 const MAX_RECORD_BYTES: u64 = 64 * 1024;
 
-/// Where a file came from. Without a record a file is as good as with one.
+/// The origin of a file. A file without a record is just as usable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) source: String,

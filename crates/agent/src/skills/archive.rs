@@ -1,4 +1,4 @@
-//! Skills of the home, put away and brought back. Nothing is overwritten either way.
+//! Archiving and restoring skills of the home. Neither overwrites anything.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::name::Name;
 use super::record::State;
 use crate::diagnostic::{Diagnostic, ErrorContext};
 
-/// Puts a skill away; where it is now.
+/// Archives a skill; returns its new place.
 pub(crate) fn put_away(
     places: &SkillFolders,
     name: &Name,
@@ -38,7 +38,7 @@ pub(crate) fn put_away(
     Ok(to)
 }
 
-/// Brings a skill back; where it is now.
+/// Restores a skill; returns its new place.
 pub(crate) fn bring_back(
     places: &SkillFolders,
     name: &Name,
@@ -54,7 +54,7 @@ pub(crate) fn bring_back(
     };
     let mut page = log.open()?;
     refuse_existing(&to, &format!("skill `{name}` exists already"))?;
-    // The folder is looked at where it lies; it is the same when it has moved.
+    // The folder is read in its old place; the move does not change it.
     page.moved(&places.located(name.clone(), SkillScope::Home, folder), State::Active);
     fs::rename(&from, &to).or_failed(cannot_move(&from, &to))?;
     page.close().inspect_err(|_| drop(fs::rename(&to, &from)))?;

@@ -1,4 +1,4 @@
-//! Which skills there are. A skill of the project hides one of the home that has its name.
+//! The available skills. A skill of the project hides one of the home with the same name.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -65,13 +65,13 @@ impl Skill {
         self.located.name.as_str()
     }
 
-    /// Whether a skill of the home is not seen because of this one.
+    /// Whether this one hides a skill of the home.
     pub(crate) fn is_hiding(&self) -> bool {
         self.located.shelf == SkillScope::Project && self.located.is_in_home
     }
 }
 
-/// All skills, and what is wrong with others.
+/// All skills, and the problems of broken ones.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     pub(crate) skills: Vec<Skill>,
@@ -116,7 +116,7 @@ impl SkillFolders {
         broken.map(Err)
     }
 
-    /// The skill of the home of this name, whether or not it can be used.
+    /// The skill of the home with this name, whether or not it is usable.
     pub(crate) fn at_home(&self, name: &Name) -> Option<SkillLocation> {
         let folder = Folder::open(&self.home().join(name.as_str()), None).ok()?;
         Some(self.located(name.clone(), SkillScope::Home, folder))
@@ -145,7 +145,7 @@ impl Catalogue {
         nearest(name, self.skills.iter().map(Skill::name))
     }
 
-    /// Prints problems, and which skills hide others.
+    /// Prints problems and hidden skills.
     pub(crate) fn tell(&self, session: &Session) {
         for problem in self.problems.iter().take(MAX_TOLD) {
             session.output.warn(format!("skipped: {}", problem.line()));
@@ -164,7 +164,7 @@ impl Catalogue {
     }
 }
 
-/// The folders in a folder of skills, in order. Those that begin with a dot are not skills.
+/// The subfolders of a folder of skills, in order. Those that begin with a dot are not skills.
 fn names(folder: &Path, problems: &mut Vec<Problem>) -> Vec<String> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

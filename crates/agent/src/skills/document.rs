@@ -11,7 +11,7 @@ const FENCE: &str = "---";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Document {
-    /// What it calls itself; the folder decides what it is called by.
+    /// The declared name; the folder determines the actual one.
     pub(crate) title: Name,
     pub(crate) description: String,
     pub(crate) body: String,
@@ -51,7 +51,7 @@ impl Document {
     }
 }
 
-/// The value of a key and its line. Other keys belong to other programs.
+/// The value of a key and its line. Other keys are for other programs.
 fn text_of<'n>(front: &'n Node, key: &str) -> Result<(&'n str, usize), SkillFlaw> {
     let Some(node) = front.get(key).filter(|node| !node.is_null()) else {
         return Err(SkillFlaw::at(1, format!("`{key}` is missing in the front matter")));
@@ -63,7 +63,7 @@ fn text_of<'n>(front: &'n Node, key: &str) -> Result<(&'n str, usize), SkillFlaw
     }
 }
 
-/// The front matter, with the lines of the file, and what follows it.
+/// The front matter, with the lines of the file, and the text after it.
 fn halves(text: &str) -> Result<(String, &str), SkillFlaw> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();

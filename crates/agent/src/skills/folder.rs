@@ -1,4 +1,4 @@
-//! The folder of one skill. Whatever is read of it is inside it, whichever way it was named.
+//! The folder of one skill. Reads never leave it, however a file is named.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use crate::download::digest::Digest;
 pub(crate) const MAX_FILE_BYTES: u64 = 256 * 1024;
 pub(crate) const MAX_DEPTH: usize = 16;
 const MAX_FILES: usize = 1000;
-/// The most bytes that a digest reads; of what is left only the size counts.
+/// Maximum bytes read for a digest; of the rest only the size counts.
 const MAX_DIGEST_BYTES: u64 = 10 * 1024 * 1024;
 const MAX_PATH_BYTES: usize = 1024;
 
@@ -33,7 +33,7 @@ pub(crate) struct Digests {
 }
 
 impl Folder {
-    /// The folder at this path, which must really lie below `bound` if one is given.
+    /// The folder at this path, which must really be below `bound` if one is given.
     pub(crate) fn open(path: &Path, bound: Option<&Path>) -> Result<Self, SkillFlaw> {
         let root = fs::canonicalize(path).map_err(|error| SkillFlaw::of(error.to_string()))?;
         if bound.is_some_and(|bound| !root.starts_with(bound)) {
@@ -70,7 +70,7 @@ impl Folder {
         })
     }
 
-    /// The real path of a file that is in the folder and nowhere else.
+    /// The real path of a file, which must be inside the folder.
     fn inside(&self, file: &str) -> Result<PathBuf, SkillFlaw> {
         let relative = Path::new(file);
         let is_plain = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -94,8 +94,8 @@ impl Folder {
         Ok(path)
     }
 
-    /// The further files, by their paths in the folder. Links, and names that would break a line,
-    /// are left out.
+    /// The other files, by their paths in the folder. Links, and names that would break a line,
+    /// are omitted.
     pub(crate) fn files(&self) -> Vec<String> {
         let is_told = |name: &String| name != SKILL_FILE && !name.contains(char::is_control);
         let files = self.entries().filter(|entry| entry.file_type().is_file());
@@ -140,7 +140,7 @@ impl Folder {
     }
 }
 
-/// Adds at most this many bytes of a file to a digest; how many there were.
+/// Adds at most this many bytes of a file to a digest; returns how many there were.
 fn digest(path: &Path, most: u64, into: &mut Context) -> u64 {
     let Ok(file) = File::open(path) else { return 0 };
     let mut file = file.take(most);

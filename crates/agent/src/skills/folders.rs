@@ -1,4 +1,4 @@
-//! Where skills are: in the profile's home, and in the project that one works in.
+//! The folders of skills: in the profile's home, and in the current project.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use super::Problem;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// What marks the folder of a project, and holds its skills.
+/// Marks the folder of a project, and holds its skills.
 const MARK: &str = ".agent";
-/// The folder of skills, in the mark of a project.
+/// The folder of skills, in the marked folder of a project.
 const SKILLS: &str = "skills";
-/// How many folders above the working folder are looked at.
+/// Maximum number of folders searched above the working folder.
 const MAX_LEVELS: usize = 64;
-/// Where skills are put away, below the skills of the home.
+/// Archived skills, below the skills of the home.
 const ARCHIVE: &str = ".archive";
 /// Usage records, beside the skills of the home.
 const USAGE: &str = ".usage.json";
@@ -37,7 +37,7 @@ impl SkillScope {
 pub(crate) struct SkillFolders {
     home: PathBuf,
     project: Option<Project>,
-    /// Where a project would begin that has none yet.
+    /// The folder for a new project, if there is none.
     here: Option<PathBuf>,
     pub(super) problem: Option<Problem>,
 }
@@ -50,7 +50,7 @@ pub(super) struct SkillFolder<'a> {
     pub(super) boundary: Option<&'a Path>,
 }
 
-/// A project: the nearest folder that has a mark.
+/// A project: the nearest folder with the mark.
 #[derive(Debug, Clone)]
 struct Project {
     root: PathBuf,
@@ -64,7 +64,7 @@ impl SkillFolders {
         Ok(Self::of(home, here.as_deref(), session.environment.home.as_deref()))
     }
 
-    /// `person` is the person's home folder: it and its parents are no projects.
+    /// `person` is the person's home folder: it and its parents are not projects.
     pub(super) fn of(home: PathBuf, here: Option<&Path>, person: Option<&Path>) -> Self {
         let mut places = Self { home, project: None, here: None, problem: None };
         let Some(here) = here else { return places };
@@ -89,7 +89,7 @@ impl SkillFolders {
         places
     }
 
-    /// Whether this can be a project: it is not where the program or the person keeps everything.
+    /// Whether this can be a project: it is not a home folder of the program or the person.
     fn is_free(&self, folder: &Path, person: Option<&Path>) -> bool {
         !real(&self.home).starts_with(real(&folder.join(MARK))) && Some(folder) != person
     }
@@ -102,7 +102,7 @@ impl SkillFolders {
         self.project.as_ref().map(|project| project.skills.as_path())
     }
 
-    /// The same, or where the working folder would have them.
+    /// As above, or the place of a new project.
     pub(crate) fn project_to_be(&self) -> Result<PathBuf, Diagnostic> {
         let begun = self.here.as_ref().map(|here| here.join(MARK).join(SKILLS));
         self.project().map(Path::to_owned).or(begun).ok_or_else(|| {
@@ -130,7 +130,7 @@ impl SkillFolders {
     }
 }
 
-/// A path without links as far as it exists.
+/// A path with links resolved, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     for folder in path.ancestors() {
         if let Ok(known) = fs::canonicalize(folder) {

@@ -1,4 +1,4 @@
-//! A folder of somebody made a skill here: looked through first, then copied whole or not at all.
+//! Installs a folder as a skill: checked first, then copied completely or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use crate::download::OnConflict;
 
 const MAX_FILES: usize = 200;
 const MAX_BYTES: u64 = 10 * 1024 * 1024;
-/// What is not copied: it is about the folder, not of it.
+/// Not copied: it is metadata of the folder.
 const LEFT_OUT: &str = ".git";
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct PlannedFile {
 }
 
 impl InstallPlan {
-    /// Looks through a folder. Nothing is written.
+    /// Checks a folder. Nothing is written.
     pub(crate) fn of(folder: &Path, name: Option<Name>) -> Result<Self, Diagnostic> {
         let shown = escaped(&folder.display().to_string());
         let unreadable = Diagnostic::usage(format!("cannot read the folder {shown}"));
@@ -56,8 +56,8 @@ impl InstallPlan {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Copies it to where skills are; returns whether it replaced a version. The caller holds the
-    /// lock.
+    /// Copies it to the folder of skills; returns whether it replaced a version. The caller holds
+    /// the lock.
     pub(crate) fn copy_to(&self, place: &Path, existing: OnConflict) -> Result<bool, Diagnostic> {
         let to = place.join(self.name.as_str());
         let is_there = fs::symlink_metadata(&to).is_ok();
@@ -75,7 +75,7 @@ impl InstallPlan {
         let stage = stage.or_cannot("install into", &to)?;
         let new = stage.path().join("new");
         self.copy(&new).or_cannot("install into", &to)?;
-        // The folder may have changed since it was looked through; the copy does not.
+        // The folder may have changed since it was checked; the copy does not.
         document(&new)?;
         let before = stage.path().join("before");
         if is_there {
@@ -83,7 +83,7 @@ impl InstallPlan {
         }
         if let Err(mut diagnostic) = fs::rename(&new, &to).or_cannot("install into", &to) {
             if is_there && fs::rename(&before, &to).is_err() {
-                // What cannot be put back must at least not be removed with the stage.
+                // If it cannot be restored, it must not be deleted with the staging folder.
                 let kept = stage.keep();
                 let hint = format!("the previous version is in {}", kept.display());
                 diagnostic = diagnostic.hint(hint);
@@ -125,7 +125,7 @@ fn document(folder: &Path) -> Result<Document, Diagnostic> {
     })
 }
 
-/// Every file of a folder, if all of it can be installed; and whether something is left out.
+/// Every file of a folder, if all of it can be installed; and whether a file is omitted.
 fn look_through(source: &Path) -> Result<(Vec<PlannedFile>, bool), Diagnostic> {
     let refuse = |entry: &Path, why: &str| {
         let entry = escaped(&entry.display().to_string());

@@ -9,7 +9,7 @@ const MAX_BYTES: usize = 16 * 1024;
 /// Lengths of a description to try, longest first, until the list fits.
 const DESCRIPTION_CHARS: [usize; 4] = [300, 120, 40, 0];
 
-/// The list; nothing if there are no skills.
+/// The list; `None` if there are no skills.
 pub(crate) fn text(skills: &[Skill]) -> Option<String> {
     if skills.is_empty() {
         return None;

@@ -1,6 +1,6 @@
-//! What happens to skills: kept in one file for all processes, and counted.
+//! Usage records of skills: one file for all processes, and counters.
 //!
-//! Everything is written before it is counted, so that what happens once is counted once.
+//! Everything is written before it is counted, so that each event is counted once.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::config;
 use crate::config::lock::{self, Lock};
 use crate::diagnostic::{Diagnostic, ErrorContext};
 
-/// The most skills that are remembered; those that were not touched for the longest time go.
+/// Maximum number of skill records; the least recently touched ones are dropped.
 const MAX_RECORDS: usize = 2000;
 
 #[derive(Debug, Clone)]
@@ -48,14 +48,14 @@ impl SkillLog {
         Ok(serde_json::from_str::<File>(&text).or_diagnostic(wrong)?.skills)
     }
 
-    /// Opens it for writing; others wait meanwhile.
+    /// Opens it for writing, with an exclusive lock.
     pub(crate) fn open(&self) -> Result<LogEdit<'_>, Diagnostic> {
         let lock = lock::take(&self.path)?;
         let records = self.records()?;
         Ok(LogEdit { log: self, records, counts: Vec::new(), _lock: lock })
     }
 
-    /// Looks at the skills there are: which are new, and which have become stale.
+    /// Updates the records of the existing skills: new ones, and ones that became stale.
     pub(crate) fn notice(&self, skills: &[Skill]) -> Result<(), Diagnostic> {
         let records = self.records()?;
         let now = self.clock.now();
@@ -85,7 +85,7 @@ impl SkillLog {
 pub(crate) struct LogEdit<'a> {
     log: &'a SkillLog,
     records: BTreeMap<String, SkillRecord>,
-    /// What is counted once all is written.
+    /// Counted once everything is written.
     counts: Vec<Count>,
     _lock: Lock,
 }
@@ -108,7 +108,7 @@ impl LogEdit<'_> {
             SkillRecord::new(&skill.folder.digests(), now)
         });
         if record.state == State::Archived {
-            // Somebody brought it back by hand.
+            // It was restored by hand.
             counted = record.becomes(State::Active);
         } else if record.is_becoming_stale(now) {
             counted = record.becomes(State::Stale);
@@ -125,7 +125,7 @@ impl LogEdit<'_> {
         self.counts.extend(load(&facts).map(Count::Load));
     }
 
-    /// A skill was installed, where none was or in the place of another version.
+    /// Records an installation: of a new skill, or of another version.
     pub(crate) fn installed(&mut self, skill: &SkillLocation, from: &str, is_update: bool) {
         let now = self.log.clock.now();
         let digests = skill.folder.digests();
@@ -149,7 +149,7 @@ impl LogEdit<'_> {
         let now = self.log.clock.now();
         let mut record = known.unwrap_or_else(|| SkillRecord::new(&skill.folder.digests(), now));
         if record.state == to {
-            // The file is behind what was done with the folders.
+            // The record is older than the change of the folders.
             record.state = from;
         }
         let counted = record.becomes(to);

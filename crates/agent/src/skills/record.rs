@@ -1,5 +1,5 @@
-//! What is kept of one skill, and what follows from it when something happens to the skill.
-//! Pure: [`super::log`] reads and writes the file.
+//! The usage record of one skill, and its changes by events. Pure: [`super::log`] reads and
+//! writes the file.
 
 use serde::{Deserialize, Serialize};
 use usage_metrics::catalogue::{Provenance, SkillAction};
@@ -39,25 +39,25 @@ pub(crate) struct Installed {
 #[serde(default)]
 pub(crate) struct SkillRecord {
     pub(crate) seen_ms: i64,
-    /// Nothing if it was made by hand.
+    /// `None` if it was created by hand.
     pub(crate) installed: Option<Installed>,
     pub(crate) uses: u64,
     pub(crate) first_used_ms: Option<i64>,
     pub(crate) last_used_ms: Option<i64>,
-    /// When a change of it was noticed last.
+    /// The time of the last noticed change.
     pub(crate) edited_ms: Option<i64>,
-    /// How often a change of it was noticed.
+    /// The number of noticed changes.
     pub(crate) edits: u64,
-    /// How many of these it had when it was used last.
+    /// The value of `edits` at the last use.
     pub(crate) edits_when_used: u64,
     pub(crate) state: State,
-    /// Of `SKILL.md`, when it was looked at last.
+    /// Of `SKILL.md`, when last checked.
     pub(crate) digest: String,
     pub(crate) files_digest: String,
 }
 
 impl SkillRecord {
-    /// Of a skill that is seen for the first time.
+    /// The record of a skill that is seen for the first time.
     pub(crate) fn new(digests: &Digests, now: Timestamp) -> Self {
         let mut record = Self { seen_ms: now.as_ms(), ..Self::default() };
         record.hold(digests);
@@ -69,7 +69,7 @@ impl SkillRecord {
         self.files_digest.clone_from(&digests.files);
     }
 
-    /// Compares it with what was there before. New instructions are a patch; new files beside them
+    /// Compares it with the previous digests. New instructions are a patch; new files beside them
     /// are an edit.
     pub(crate) fn compare(&mut self, digests: &Digests, now: Timestamp) -> Option<SkillAction> {
         let raw = match (self.digest == digests.skill, self.files_digest == digests.files) {
@@ -95,7 +95,7 @@ impl SkillRecord {
         self.edited_ms = Some(now.as_ms());
     }
 
-    /// A use, and the change of the skill that was noticed with it.
+    /// Records a use, and the change of the skill that was noticed with it.
     pub(crate) fn used(
         &mut self,
         digests: &Digests,
@@ -109,7 +109,7 @@ impl SkillRecord {
         self.first_used_ms.get_or_insert(now.as_ms());
         self.last_used_ms = Some(now.as_ms());
         self.edits_when_used = self.edits;
-        // A stale skill comes back by being used; that is no event.
+        // A use reactivates a stale skill; that is no event.
         self.state = State::Active;
         let facts = LoadFacts {
             use_count: i64::try_from(self.uses).ok(),
@@ -120,7 +120,7 @@ impl SkillRecord {
         (facts, change)
     }
 
-    /// Its state is this from now on; what that counts as.
+    /// Sets its state; returns the event to count.
     pub(crate) fn becomes(&mut self, state: State) -> Option<SkillAction> {
         let counted = state_change(self.state.word(), state.word());
         self.state = state;

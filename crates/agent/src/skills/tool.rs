@@ -17,7 +17,7 @@ use super::name::Name;
 use crate::mcp::reporter::Reporter;
 
 pub(crate) const NAME: &str = "load_skill";
-/// What it costs in every request, about.
+/// Its approximate cost in every request.
 const TOKENS: u32 = 110;
 const MAX_FILES_NAMED: usize = 50;
 
@@ -57,7 +57,7 @@ impl OwnTool for LoadSkill {
     fn call(&self, arguments: Value) -> BoxFuture<Result<String, String>> {
         let tool = self.clone();
         Box::pin(async move {
-            // Files and a lock may keep it waiting.
+            // Files and a lock may block.
             let loaded = tokio::task::spawn_blocking(move || tool.load(&arguments)).await;
             loaded.unwrap_or_else(|_| Err("cannot load the skill".to_owned()))
         })
@@ -81,7 +81,7 @@ impl LoadSkill {
         }
     }
 
-    /// The instructions. This is what counts as a use.
+    /// The instructions. Loading them counts as a use.
     fn whole(&self, skill: &Skill) -> Result<String, String> {
         let document = skill.located.document().map_err(|problem| problem.line())?;
         if let Err(diagnostic) = self.log.used(&skill.located) {

@@ -83,14 +83,14 @@ impl TaskConfig {
     }
 }
 
-/// Micro-credits of an amount that a person wrote.
+/// Converts an amount in credits to micro-credits.
 #[expect(clippy::cast_possible_truncation, reason = "within bounds, and rounded")]
 pub(crate) fn micros(credits: f64) -> Option<i64> {
     let micros = (credits * MICROS_OF_A_CREDIT).round();
     (0.0..9e15).contains(&micros).then_some(micros as i64)
 }
 
-/// The opening of a conversation; without skills, with a model that can use no tools.
+/// The first messages of a conversation; without skills for a model without tools.
 pub(super) fn opening(
     config: &TaskConfig,
     skills: Option<&Catalogue>,

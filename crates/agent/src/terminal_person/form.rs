@@ -1,4 +1,4 @@
-//! A form that a server wants filled in: one typed field after the other.
+//! A form requested by a server: one typed field after the other.
 
 use std::collections::BTreeSet;
 
@@ -105,7 +105,7 @@ fn question(name: &str, schema: &Value, is_required: bool, shown: &Sanitizer) ->
     text
 }
 
-/// What may be chosen: the value, and the word for it.
+/// The choices: the value, and its label.
 fn choices(schema: &Value) -> Vec<(Value, String)> {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let listed = schema["enum"].as_array().or_else(|| schema["items"]["enum"].as_array());
@@ -126,7 +126,7 @@ fn choices(schema: &Value) -> Vec<(Value, String)> {
         .collect()
 }
 
-/// The value that was typed, or what is wanted.
+/// Parses the typed value; the error says what is expected.
 fn read(answer: &str, schema: &Value) -> Result<Value, String> {
     let choices = choices(schema);
     let chosen = |answer: &str| {

@@ -1,6 +1,6 @@
-//! Makes the data of the page from the store, which is opened anew for each request.
+//! Data of the page from the store, which is opened anew for each request.
 //!
-//! What is shown is what the packages say: those that were made, and the drafts of those to come.
+//! Shows the content of the packages: the created ones, and the drafts of the next ones.
 //! Counts are added up by day, over all resources and installation ids.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(super) struct Reading {
     pub(super) clock: Arc<dyn Clock>,
 }
 
-/// Why there is no data, in words that the page shows.
+/// Why there is no data, as text for the page.
 #[derive(Debug)]
 pub(super) struct ReadError {
     pub(super) status: StatusCode,
@@ -92,7 +92,7 @@ impl Reading {
                 "day": stored.day.to_string(),
                 "created": stored.created.to_string(),
                 "bytes": stored.bytes.len(),
-                // Nothing if it cannot be read.
+                // `None` if it is unreadable.
                 "entries": package.as_ref().map(|package| package.metrics.len()),
                 "file": format!("packages/{}.json", stored.package_id),
             }));
@@ -136,7 +136,7 @@ impl Reading {
 }
 
 impl ReadError {
-    /// The work itself broke off. This is our fault.
+    /// The task was aborted. This is our fault.
     pub(super) fn unfinished(error: &dyn StdError) -> Self {
         ReadError {
             status: StatusCode::INTERNAL_SERVER_ERROR,
@@ -158,13 +158,13 @@ fn add(totals: &mut Totals, package: Package) {
     for metric in package.metrics {
         let is_active = metric.counter.kind() == Kind::ClientActive;
         let total = totals.entry((day, metric.counter)).or_default();
-        // A client is active on a day or it is not, whatever packages say so.
+        // A client counts as active once a day, whatever the number of packages.
         *total = if is_active { 1 } else { total.saturating_add(metric.value) };
     }
 }
 
-/// The day a package covers. Ours begin with it; the seconds of any other are those of a valid
-/// package all the same.
+/// The day a package covers. Ours start at midnight; those of others are valid packages but
+/// may start at any second.
 fn day_of(package: &Package) -> Day {
     let start = parse_date_time(&package.period_start).map_or(0, |moment| moment.seconds);
     Timestamp::from_ms(start.saturating_mul(1000)).day()
@@ -182,7 +182,7 @@ fn by_kind(totals: &Totals) -> Vec<Value> {
 
 fn kind(spec: &KindSpec) -> Value {
     let dimension = |spec: &DimensionSpec| {
-        // The values it can take, in the order of the catalogue; nothing where any identifier can be.
+        // The possible values, in catalogue order; `None` for arbitrary identifiers.
         let values = match spec.domain {
             Domain::Listed(values) => Some(values),
             Domain::Identifier { .. } => None,
@@ -207,7 +207,7 @@ fn entry(((day, counter), value): ((Day, Counter), u64)) -> Value {
     })
 }
 
-/// A kind in plain words: what a total of it counts.
+/// A kind in plain words: the meaning of its total.
 fn title(kind: Kind) -> &'static str {
     match kind {
         Kind::ClientActive => "Days in use",

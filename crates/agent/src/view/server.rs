@@ -1,7 +1,7 @@
-//! Answers requests: who may ask, what is where, and what every answer carries.
+//! The request handlers: authorization, routes, and common headers.
 //!
-//! Everything is below a path that cannot be guessed, and is given only to those who ask for this
-//! machine by its own name, so that no other page in the browser can read it.
+//! Everything is below an unguessable path, and is served only to requests with a host name of
+//! this machine, so that no other page in the browser can read it.
 
 use std::io;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const JSON: &str = "application/json; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 
-/// What every answer carries: no external resources, no caching, no referrer.
+/// Headers of every response: no external resources, no caching, no referrer.
 const HEADERS: [(header::HeaderName, &str); 4] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -40,7 +40,7 @@ const HEADERS: [(header::HeaderName, &str); 4] = [
 
 #[derive(Debug)]
 pub(super) struct Site {
-    /// The part of the address that cannot be guessed.
+    /// The unguessable part of the address.
     pub(super) token: String,
     pub(super) port: u16,
     pub(super) reading: Arc<Reading>,
@@ -52,7 +52,7 @@ impl Site {
     }
 }
 
-/// What the handlers work with.
+/// The state of the handlers.
 #[derive(Debug)]
 struct Content {
     frame: Frame,
@@ -68,7 +68,7 @@ struct Page {
     folder: String,
 }
 
-/// Serves until `shutdown` is ready, then lets open requests finish for a moment.
+/// Serves until `shutdown` is ready, then waits a moment for open requests.
 pub(super) async fn serve(
     listener: TcpListener,
     site: Site,
@@ -77,7 +77,7 @@ pub(super) async fn serve(
     let (tell_end, end) = oneshot::channel();
     let served = axum::serve(listener, router(site)).with_graceful_shutdown(async move {
         shutdown.await;
-        // Nobody listens only when the server is gone already.
+        // The send fails only if the server has stopped.
         let _ = tell_end.send(());
     });
     let patience = async {
@@ -100,7 +100,7 @@ fn router(site: Site) -> Router {
         .layer(middleware::from_fn_with_state(site, guard))
 }
 
-/// The page and its data, below a path. Who is answered is decided by a layer around them.
+/// The page and its data, below a path. A layer around them authorizes requests.
 pub(super) fn routes(below: &str, frame: Frame, reading: Arc<Reading>) -> Router {
     let assets = AssetSet::new(&OWN_ASSETS);
     // Relative, because the path of the page may be a secret.
@@ -173,7 +173,7 @@ async fn package(State(shared): Shared, Path(file): Path<String>) -> Response {
     json(read(&shared.reading, move |reading| reading.package(package_id(&file))).await)
 }
 
-/// What the file of a package is called without its ending; no package has an empty id.
+/// The file name of a package without its extension; no package has an empty id.
 fn package_id(file: &str) -> &str {
     file.strip_suffix(".json").unwrap_or_default()
 }

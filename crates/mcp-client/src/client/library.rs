@@ -1,4 +1,4 @@
-//! Prompts and resources of servers, as a person chooses them.
+//! Prompts and resources of servers, for selection by a person.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::session::{CallOptions, Session};
 use crate::supervisor::CallEffect;
 use crate::tool::{Prompt, Resource, ResourceTemplate};
 
-/// Whose argument is completed.
+/// The object whose argument is completed.
 #[derive(Debug, Clone, Copy)]
 pub enum Completed<'a> {
-    /// A prompt, by its name.
+    /// A prompt name.
     Prompt(&'a str),
-    /// A resource template, by its text.
+    /// A resource template.
     Template(&'a str),
 }
 
@@ -38,14 +38,13 @@ impl Client {
         meant.map(|entry| entry.server.to_string()).collect()
     }
 
-    /// The prompts of a server.
     pub async fn prompts(&self, server: &str) -> Result<Vec<Prompt>, Error> {
         let list = |session: Session| async move { session.list_prompts().await };
         let listed = self.handle(server)?.run("prompts/list", CallEffect::ReadOnly, list).await?;
         Ok(listed.items)
     }
 
-    /// A prompt, filled in by its server.
+    /// A prompt, rendered by its server.
     pub async fn prompt(
         &self,
         server: &str,
@@ -66,8 +65,8 @@ impl Client {
         Ok(outcome.redacted(&self.inner.host.redactor))
     }
 
-    /// What the server suggests for an argument of a prompt or of a resource template, of which it
-    /// has the beginning; nothing if it has no suggestions.
+    /// The server's suggestions that complete a partial argument of a prompt or resource
+    /// template.
     pub async fn complete(
         &self,
         server: &str,
@@ -85,34 +84,30 @@ impl Client {
         self.handle(server)?.run(argument, CallEffect::ReadOnly, call).await
     }
 
-    /// The resources of a server.
     pub async fn resources(&self, server: &str) -> Result<Vec<Resource>, Error> {
         let list = |session: Session| async move { session.list_resources().await };
         let listed = self.handle(server)?.run("resources/list", CallEffect::ReadOnly, list).await?;
         Ok(listed.items)
     }
 
-    /// The templates of further resources of a server.
     pub async fn resource_templates(&self, server: &str) -> Result<Vec<ResourceTemplate>, Error> {
         let list = |session: Session| async move { session.list_templates().await };
         let method = "resources/templates/list";
         Ok(self.handle(server)?.run(method, CallEffect::ReadOnly, list).await?.items)
     }
 
-    /// Whether a resource may have changed since the last question. The first one, also after a
-    /// reconnect, subscribes to its changes. `None` if the server reports none.
+    /// Whether a resource may have changed since the last call. The first call, also after a
+    /// reconnect, subscribes to its changes. `None` if the server does not report changes.
     pub async fn watch_resource(&self, server: &str, uri: &str) -> Result<Option<bool>, Error> {
         let watch = |session: Session| async move { session.watch_resource(uri).await };
         self.handle(server)?.run(uri, CallEffect::ReadOnly, watch).await
     }
 
-    /// Ends the subscription to a resource.
     pub async fn unwatch_resource(&self, server: &str, uri: &str) -> Result<(), Error> {
         let unwatch = |session: Session| async move { session.unwatch_resource(uri).await };
         self.handle(server)?.run(uri, CallEffect::ReadOnly, unwatch).await
     }
 
-    /// The content of a resource.
     pub async fn resource(&self, server: &str, uri: &str) -> Result<ToolOutcome, Error> {
         let options = &CallOptions::default();
         let call = |session: Session| async move { session.read_resource(uri, options).await };

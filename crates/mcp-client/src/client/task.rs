@@ -1,4 +1,4 @@
-//! Calls that run as tasks of their servers: waited for, and found again by a later process.
+//! Calls that run as server-side tasks: polling, and recovery by a later process.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,11 +14,10 @@ use crate::router::Progress;
 use crate::session::{CallOptions, PolledTask, Session, StartedTask, TaskState, Timeouts};
 use crate::supervisor::{CallEffect, ServerHandle, backoff};
 
-/// How often in a row a look at a task may fail before the client gives up; the task may continue.
+/// Maximum consecutive poll failures before the client gives up; the task may continue.
 const MAX_FAILED_POLLS: u32 = 5;
 
 impl Client {
-    /// The state of a task.
     pub async fn task_state(&self, task: &ServerTask) -> Result<TaskState, Error> {
         let poll = |session: Session| async move { session.poll_task(&task.id).await };
         let handle = self.handle(&task.server)?;
@@ -41,7 +40,6 @@ impl Client {
         self.finished(waiting, options).await
     }
 
-    /// Asks the server to cancel a task.
     pub async fn cancel_task(&self, task: &ServerTask) -> Result<(), Error> {
         let cancel = |session: Session| async move { session.cancel_task(&task.id).await };
         let handle = self.handle(&task.server)?;
@@ -53,7 +51,7 @@ impl Client {
         cancelled
     }
 
-    /// Waits for a task of this process, which is cancelled if the future is dropped.
+    /// Waits for a task of this process; dropping the future cancels the task.
     pub(super) async fn own_task(
         &self,
         handle: &ServerHandle,
@@ -67,7 +65,7 @@ impl Client {
         let owned = Some(started.session.clone());
         let waiting = WaitingTask { handle, host: &self.inner.host, task, owned };
         let outcome = self.finished(waiting, options).await;
-        // Until here it reports progress.
+        // Progress is reported until here.
         drop(started);
         outcome
     }
@@ -107,7 +105,7 @@ struct WaitingTask<'a> {
     handle: &'a ServerHandle,
     host: &'a Arc<Host>,
     task: ServerTask,
-    /// The session to cancel the task at if this is dropped before its end.
+    /// The session that cancels the task if this is dropped before the task ends.
     owned: Option<Session>,
 }
 
@@ -120,7 +118,7 @@ impl Drop for WaitingTask<'_> {
 }
 
 impl WaitingTask<'_> {
-    /// Waits for the end, at most as long as any call may take in all.
+    /// Waits for the end, at most the total call timeout.
     async fn finish(mut self, options: &CallOptions) -> Result<ToolOutcome, Error> {
         let timeout = options.timeout.unwrap_or_else(|| self.handle.timeout());
         let cap = Timeouts::call(timeout).total;
@@ -187,7 +185,7 @@ impl WaitingTask<'_> {
     }
 }
 
-/// Whether the server says that the task is over, or does not know it.
+/// Whether the server reports that the task has ended or is unknown.
 fn has_ended(error: &Error) -> bool {
     matches!(error, Error::Rpc(_) | Error::TaskCancelled { .. } | Error::TooLarge { .. })
 }

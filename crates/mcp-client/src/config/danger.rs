@@ -1,8 +1,8 @@
-//! Local servers that look like an attack, and what a person's approval is bound to.
+//! Detection of local servers that resemble an attack, and the fingerprint for approvals.
 //!
 //! A shell is a normal way to start a server; a shell that fetches from the network, or that
-//! writes where programs are started at login, is how such entries are abused. What is looked at
-//! is what would run: command, arguments and variables with their references resolved.
+//! writes to autostart places, is a common attack. The check covers the command, arguments and
+//! variables with their references resolved.
 
 mod words;
 
@@ -14,17 +14,17 @@ use super::StdioEndpoint;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspicion {
-    /// The shell, by its plain name.
+    /// The name of the shell.
     pub shell: String,
     pub act: Act,
-    /// The word that gives it away.
+    /// The suspicious word.
     pub sign: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     Network,
-    /// It writes where programs are started at login or where access is granted.
+    /// Writes to a place that starts programs at login or grants access.
     Persistence,
 }
 
@@ -42,13 +42,13 @@ impl fmt::Display for Suspicion {
     }
 }
 
-/// Why this process must not be started or saved, if it looks like an attack.
+/// The reason not to start or save this process, if it resembles an attack.
 pub fn suspicion(endpoint: &StdioEndpoint) -> Option<Suspicion> {
     let line: Vec<&str> = std::iter::once(endpoint.command.value())
         .chain(endpoint.args.iter().map(super::Text::value))
         .collect();
     let shell = words::shell_of(&line)?;
-    // Variables count too: a script can be hidden in one and run by its name.
+    // Variables are checked too: one can hold a script that the command runs by name.
     let texts = line.iter().copied().chain(endpoint.env.iter().map(|(_, text)| text.value()));
     let script = texts.collect::<Vec<_>>().join("\n").to_lowercase();
     // Quotes and backslashes within a word do not change what a shell runs.
@@ -62,13 +62,13 @@ pub fn suspicion(endpoint: &StdioEndpoint) -> Option<Suspicion> {
     Some(Suspicion { shell, act, sign: sign.to_owned() })
 }
 
-/// What an approval is bound to: a SHA-256, in hex, of the command and the arguments as written
-/// and of the names of the variables. Values of variables and of references do not count, so a
-/// new token asks for no new approval.
+/// SHA-256, in hex, of the command and arguments as written and of the variable names. An
+/// approval is bound to it. Values of variables and references are excluded, so a new token
+/// needs no new approval.
 pub fn fingerprint(endpoint: &StdioEndpoint) -> String {
     let mut hash = Sha256::new();
     let mut add = |text: &str| {
-        // The length first: no two lists of words give the same bytes.
+        // The length prefix makes the encoding of word lists unambiguous.
         hash.update((text.len() as u64).to_be_bytes());
         hash.update(text.as_bytes());
     };

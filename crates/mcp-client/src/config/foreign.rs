@@ -1,7 +1,7 @@
-//! Servers in the files of other clients, in our keys.
+//! Servers in the files of other clients, converted to our keys.
 //!
-//! Everything here is pure: text goes in, entries come out. What has no counterpart is named in
-//! the notes of the entry. Entries may hold secrets, so only their keys are shown.
+//! Everything here is pure: text goes in, entries come out. The notes of an entry name what
+//! has no counterpart. Entries may hold secrets, so only their keys are shown.
 
 mod lenient;
 mod translate;
@@ -13,12 +13,12 @@ use settings::Node;
 
 use self::translate::translate;
 
-/// The largest file that is read, in bytes. Some clients keep their whole history beside servers.
+/// Maximum size of a file, in bytes. Some clients store their whole history in it.
 pub const MAX_FOREIGN_BYTES: usize = 64 * 1024 * 1024;
-/// The most servers that are taken out of one file.
+/// Maximum number of servers read from one file.
 pub const MAX_FOUND: usize = 1024;
 
-/// Keys of clients whose entries are not understood.
+/// Keys of clients whose entries are not supported.
 const WRAPPERS: &[&str] = &["mcp"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,21 +41,21 @@ pub enum Kind {
     Zed,
     /// `~/.codeium/windsurf/mcp_config.json`.
     Windsurf,
-    /// A piece of documentation: any of the above, one entry, or our own form.
+    /// Pasted text: any of the above, one entry, or our own format.
     Pasted,
 }
 
 #[derive(Clone, PartialEq)]
 pub struct Found {
-    /// The name it has there; empty if a pasted entry has none.
+    /// The name in the file; empty if a pasted entry has none.
     pub name: String,
-    /// What it is limited to, such as the project of Claude Code.
+    /// The scope of the entry, such as a project of Claude Code.
     pub scope: Option<String>,
-    /// The entry in our keys.
+    /// The entry, in our keys.
     pub entry: Json,
-    /// What could not be carried over, and what is left to do.
+    /// Settings that could not be converted, and remaining steps.
     pub notes: Vec<String>,
-    /// Why it exists in the other client only.
+    /// Why the server works in the other client only.
     pub unusable: Option<&'static str>,
 }
 
@@ -84,7 +84,7 @@ pub enum ForeignError {
     NotYaml { line: usize },
     #[error("the text is not a mapping of servers in JSON, YAML or TOML")]
     NotUnderstood,
-    /// Its servers stand under the key of a client whose entries have other keys.
+    /// The servers are under a key of a client with an unsupported entry format.
     #[error("unsupported format of the servers under `{wrapper}`")]
     UnknownWrapper { wrapper: &'static str },
     #[error("no servers found under {expected}")]
@@ -113,7 +113,7 @@ pub fn read(kind: Kind, text: &str) -> Result<Vec<Found>, ForeignError> {
     if found.len() > MAX_FOUND { Err(ForeignError::TooMany) } else { Ok(found) }
 }
 
-/// The servers under one key, which is given in backticks.
+/// The servers under one key, which is in backticks.
 fn under(expected: &'static str, root: &Json, kind: Kind) -> Result<Vec<Found>, ForeignError> {
     let servers = object(root, expected.trim_matches('`'));
     Ok(all(servers.ok_or(ForeignError::NoServers { expected })?, None, kind))
@@ -152,7 +152,7 @@ fn vs_code(root: &Json, kind: Kind) -> Result<Vec<Found>, ForeignError> {
     Ok(found)
 }
 
-/// Any form: the wrapper of some client, a bare mapping of servers, or one entry; in JSON, also
+/// Any form: the wrapper of a client, a mapping of servers, or one entry; in JSON, also
 /// without its outer braces, in YAML or in TOML.
 fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
     let text = unfenced(text);
@@ -201,7 +201,7 @@ fn unfenced(text: &str) -> &str {
     fenced.map_or(text, |(_, inside)| inside.split("```").next().unwrap_or(inside))
 }
 
-/// Whether an object is an entry rather than something that holds entries.
+/// Whether an object is an entry rather than a container of entries.
 fn is_entry(value: &Json) -> bool {
     ["command", "url", "serverUrl", "httpUrl"]
         .iter()

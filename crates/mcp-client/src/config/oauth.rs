@@ -115,7 +115,7 @@ pub(super) const FORMATS: &[Format] = &[
 ];
 
 impl OauthOptions {
-    /// A sign-in without a person fails for what is missing; better now than then.
+    /// A sign-in without a person fails if a setting is missing: report that early.
     pub(super) fn check_flow(&self, reader: &mut Reader<'_>) {
         let assertion = self.assertion.is_some() || self.assertion_file.is_some();
         let proof = self.client_secret.is_some() || self.private_key.is_some();
@@ -137,13 +137,13 @@ impl OauthOptions {
     }
 }
 
-/// A text that is never shown; its key is.
+/// A text that is never shown; its key may be.
 fn secret(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.optional(field)?;
     Some(reader.secrets.whole(&field.key, text).into())
 }
 
-/// A word nobody knows would only fail later.
+/// An unknown word would only fail later.
 fn auth_method(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.optional(field)?;
     if AUTH_METHODS.contains(&text.value().trim()) {
@@ -154,7 +154,7 @@ fn auth_method(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<J
     None
 }
 
-/// Where the browser comes back to: this machine, or an encrypted way to it.
+/// The redirect target: this machine, or an https URL.
 fn redirect_uri(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.optional(field)?;
     let value = text.value().trim();
@@ -164,7 +164,7 @@ fn redirect_uri(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<
     reader.accept(field, text, is_good, message)
 }
 
-/// The code comes back in clear, so it must not leave this machine.
+/// The code is sent unencrypted, so it must not leave this machine.
 fn redirect_host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.optional(field)?;
     let host = text.value().trim();

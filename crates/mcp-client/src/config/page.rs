@@ -1,4 +1,4 @@
-//! The page of the documentation, made from the schema.
+//! The reference page, generated from the schema.
 
 use settings::limits_table;
 

@@ -1,6 +1,6 @@
 //! From the text of a configuration to entries and problems.
 //!
-//! One bad entry never takes the others down, and all problems are collected.
+//! A bad entry does not affect the others, and all problems are collected.
 
 mod format;
 
@@ -23,15 +23,15 @@ use super::{
 use crate::tool_name::registered_name;
 
 const MAX_NAME: usize = 64;
-/// The root key of the servers. Beside it only `mcp` is read; all others belong to other parts.
+/// The root key of the servers. Only this and `mcp` are read here.
 const ROOT: &str = "mcp_servers";
-/// The root key for all servers.
+/// The root key of settings for all servers.
 const FOR_ALL: &str = "mcp";
-/// The kinds of servers that some keys are for.
+/// The kinds of servers that restrict a key.
 const STDIO: &str = "stdio";
 const HTTP: &str = "HTTP";
 
-/// Names of other clients for keys that have another name here.
+/// Names of our keys in other clients.
 const FOREIGN_KEYS: &[(&str, &str)] = &[
     (
         "type",
@@ -61,24 +61,23 @@ const FOREIGN_KEYS: &[(&str, &str)] = &[
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parsed {
-    /// The servers in the order of the file, also those that are not enabled. A server with an
-    /// error is not among them.
+    /// The servers in file order, including disabled ones. A server with an error is left out.
     pub servers: Vec<Configured>,
-    /// `mcp.client_metadata_url`: the client document of servers that name none of their own.
+    /// `mcp.client_metadata_url`: the default client document.
     pub client_metadata_url: Option<Text>,
-    /// `mcp.registry_url`: the registry of servers, unless it is the official one.
+    /// `mcp.registry_url`: replaces the official registry of servers.
     pub registry_url: Option<Text>,
-    /// What is wrong, in the order of the file.
+    /// The problems, in file order.
     pub problems: Vec<Problem>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configured {
-    /// What was configured, with every default filled in.
+    /// The configured entry, with every default filled in.
     pub entry: ServerEntry,
-    /// The line of its name; 0 if it did not come from a file.
+    /// The line of its name; 0 if it is not from a file.
     pub line: usize,
-    /// Values that must never be displayed, the longest first.
+    /// Secrets, the longest first.
     pub secrets: Vec<KnownSecret>,
 }
 
@@ -154,8 +153,8 @@ pub fn schema_for_all() -> &'static Schema {
     &ALL
 }
 
-/// Reads `mcp_servers` and `mcp` out of the text of a config file. The text is YAML, of which
-/// JSON is a part. It never fails as a whole: what is wrong is in `problems`.
+/// Reads `mcp_servers` and `mcp` from the text of a config file, which is YAML or JSON. Never
+/// fails as a whole: errors are in `problems`.
 pub fn parse(text: &str, scope: &Scope) -> Parsed {
     match Node::from_yaml(text) {
         Ok(root) => parse_document(&root, scope),
@@ -163,7 +162,7 @@ pub fn parse(text: &str, scope: &Scope) -> Parsed {
     }
 }
 
-/// Reads `mcp_servers` and `mcp` out of a config file. Other root keys are ignored.
+/// Reads `mcp_servers` and `mcp` from a config file. Other root keys are ignored.
 pub fn parse_document(root: &Node, scope: &Scope) -> Parsed {
     let mut parsed = Parsed::default();
     if !root.is_null() && !matches!(root.value, Value::Map(_)) {
@@ -197,7 +196,7 @@ pub fn parse_document(root: &Node, scope: &Scope) -> Parsed {
     parsed
 }
 
-/// The value of a root key that is given once.
+/// The value of a root key; a duplicate key is a problem.
 fn only<'n>(root: &'n Node, name: &str, problems: &mut Vec<Problem>) -> Option<&'n Node> {
     let mut found = root.entries().iter().filter(|(key, _)| key.text == name);
     let (first, node) = found.next()?;
@@ -216,8 +215,8 @@ fn reader<'a>(scope: &'a Scope, server: Option<&'a str>, schema: &'a Schema) -> 
     reader
 }
 
-/// Reads one entry given as JSON: from the command line, pasted documentation, an install link.
-/// The problems beside an entry are warnings; without one, at least one is an error.
+/// Reads one entry given as JSON: from the command line, pasted documentation, an install
+/// link. Beside an entry the problems are warnings; without one, at least one is an error.
 pub fn parse_entry(
     name: &str,
     entry: &Json,
@@ -268,7 +267,7 @@ fn read_servers(servers: &[(Key, Node)], scope: &Scope, parsed: &mut Parsed) {
     parsed.problems.extend(alike(servers, &parsed.servers));
 }
 
-/// Servers whose tools would be registered under the same names: the later of two is warned of.
+/// Warns about servers whose tools would be registered under the same names.
 fn alike(servers: &[(Key, Node)], read: &[Configured]) -> Vec<Problem> {
     let mut first: BTreeMap<String, &str> = BTreeMap::new();
     let mut problems = Vec::new();
@@ -324,7 +323,7 @@ fn read_entry(
     entries: &[(Key, Node)],
 ) -> Option<ServerEntry> {
     let is_given = |name: &str| node.get(name).is_some_and(|node| !node.is_null());
-    // First of all: it decides whether references must lead somewhere.
+    // Read first: it decides whether references must resolve.
     reader.enabled = node.get("enabled").is_none_or(|node| !is_off(reader.scope, node));
     let kind = if is_given("url") {
         Some(HTTP)
@@ -370,8 +369,8 @@ fn is_off(scope: &Scope, node: &Node) -> bool {
     }
 }
 
-/// Whether a key is for this kind of server. Others are warned of; where the kind is not known,
-/// none of them is blamed.
+/// Whether a key applies to this kind of server. If not, adds a warning, unless the kind is
+/// unknown.
 fn is_for(reader: &mut Reader<'_>, kind: Option<&str>, key: &Key, node: &Node) -> bool {
     let kinds = schema().kinds_of(&key.text);
     let is_other = match kind {
@@ -382,7 +381,7 @@ fn is_for(reader: &mut Reader<'_>, kind: Option<&str>, key: &Key, node: &Node) -
         return true;
     }
     let is_command = kind == Some(HTTP) && key.text == "command";
-    // `transport: stdio` says nothing new beside a command.
+    // `transport: stdio` is redundant beside a command.
     let is_plain = matches!(&node.value, Value::String(word) if word == "stdio");
     if kind.is_some() && !node.is_null() && !(key.text == "transport" && is_plain) {
         let whose = if kinds.contains(&STDIO) {
@@ -445,7 +444,7 @@ fn http(reader: &mut Reader<'_>, keys: &Json, field: &Field<'_>) -> Option<HttpE
     Some(endpoint)
 }
 
-/// Case does not count in the names of headers.
+/// Header names are case-insensitive.
 fn check_headers(reader: &mut Reader<'_>, headers: &[(String, Text)]) {
     for (at, (name, _)) in headers.iter().enumerate() {
         let same = |(other, _): &&(String, Text)| other.eq_ignore_ascii_case(name) && other != name;

@@ -1,18 +1,18 @@
-//! Servers of a registry, in the format of the official one, as entries.
+//! Converts servers of a registry, in the official format, to entries.
 //!
-//! A publisher writes these documents, so everything in them is a claim: what could make a program
-//! do something else than run the named package is refused.
+//! Publishers write these documents, so their content is untrusted: anything that could make
+//! the program do more than run the named package is rejected.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-/// The most arguments, variables and headers of one server.
+/// Maximum number of arguments, variables and headers of one server.
 const MAX_INPUTS: usize = 100;
-/// The metadata that the registry itself adds.
+/// The metadata that the registry adds.
 const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
-/// The types of packages that can be started.
+/// The supported package types.
 const PACKAGES: [&str; 3] = ["npm", "pypi", "oci"];
 
 #[derive(Debug, Clone, Deserialize)]
@@ -124,29 +124,29 @@ pub enum Preference {
     Remote,
 }
 
-/// What a person has to say before a server can be configured.
+/// An input that a person must provide before a server can be configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The variable, header or argument.
+    /// The name of the variable, header or argument.
     pub name: String,
     pub description: String,
     pub default: Option<String>,
-    /// The only answers, if there are any.
+    /// The allowed answers, if restricted.
     pub choices: Vec<String>,
     pub is_secret: bool,
     pub is_required: bool,
 }
 
 type Result<T, E = ServerJsonError> = std::result::Result<T, E>;
-/// A text with places for answers.
+/// A text with placeholders.
 type Pieces = Vec<Piece>;
 
-/// An entry with places for answers.
+/// An entry with placeholders.
 #[derive(Debug, Clone, Default)]
 pub struct EntryTemplate {
     /// In the order of the answers.
     pub questions: Vec<Question>,
-    /// What a person should know before it is added.
+    /// Notes to show before the server is added.
     pub notes: Vec<String>,
     fixed: Map<String, Json>,
     arguments: Vec<Vec<Pieces>>,
@@ -179,7 +179,7 @@ impl ListedServer {
         packages.chain(self.server.remotes.iter().map(|remote| &*remote.kind)).collect()
     }
 
-    /// The entry, if it is the server that was asked for and nothing in it is suspicious.
+    /// The entry, if it is the requested server and nothing in it is suspicious.
     pub fn template(
         &self,
         name: &str,
@@ -215,7 +215,7 @@ impl EntryTemplate {
     fn of_package(package: &Package) -> Result<Self> {
         let Package { registry_type, identifier, version, .. } = package;
         let identifier = self::identifier(registry_type, identifier)?;
-        // Without a version, tomorrow another program would start. A reference of an image has one.
+        // Without a version, a later start could run another program. An image reference has one.
         let version = match version.as_deref() {
             None if registry_type == "oci" => None,
             version => Some(word("version", version.unwrap_or_default(), "._+-!")?),
@@ -259,7 +259,7 @@ impl EntryTemplate {
         let Remote { kind, url, headers, variables } = remote;
         let host = url.strip_prefix("https://").unwrap_or_default();
         let host = host.split(['/', '?', '#']).next().unwrap_or_default();
-        // A variable in front of the host could lead anywhere.
+        // A variable before the host could change the host.
         if host.is_empty() || host.contains('@') {
             return Err(ServerJsonError::Insecure { url: url.clone() });
         }
@@ -308,8 +308,8 @@ impl EntryTemplate {
         Ok(named)
     }
 
-    /// The value of an input: fixed by the publisher, or asked for. An optional one without a
-    /// default is left out.
+    /// The value of an input: fixed by the publisher, or a question. An optional one without a
+    /// default is omitted.
     fn value(&mut self, name: &str, input: &Input) -> Result<Option<Pieces>> {
         if let Some(value) = &input.value {
             return self.pieces(value, &input.variables, input.is_required).map(Some);
@@ -320,7 +320,7 @@ impl EntryTemplate {
         self.ask(name, input, input.is_required).map(|piece| Some(vec![piece]))
     }
 
-    /// A text with its `{variables}`. Braces without a variable are part of the text.
+    /// Splits a text at its `{variables}`. Other braces are literal.
     fn pieces(
         &mut self,
         text: &str,
@@ -362,7 +362,7 @@ impl EntryTemplate {
         Ok(Piece::Answer(self.questions.len() - 1))
     }
 
-    /// The entry with these answers. What lacks one is left out.
+    /// The entry with these answers. Parts without an answer are omitted.
     pub fn entry(&self, answers: &[Option<String>]) -> Json {
         let text = |pieces: &Pieces| -> Option<String> {
             let piece = |piece: &Piece| match piece {
@@ -403,7 +403,7 @@ fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, name, after))
 }
 
-/// The name of a package: runners accept addresses, folders and options in its place.
+/// A package name. Runners would also accept URLs, folders and options here.
 fn identifier<'t>(kind: &str, text: &'t str) -> Result<&'t str> {
     match (kind, text.strip_prefix('@').and_then(|rest| rest.split_once('/'))) {
         ("npm", Some((scope, name))) => {
@@ -416,7 +416,7 @@ fn identifier<'t>(kind: &str, text: &'t str) -> Result<&'t str> {
     }
 }
 
-/// A text of letters, digits and these signs that begins with a letter or digit.
+/// A text of letters, digits and these characters that begins with a letter or digit.
 fn word<'t>(what: &'static str, text: &'t str, signs: &str) -> Result<&'t str> {
     let is_good = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
     if text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_good) {
@@ -425,7 +425,7 @@ fn word<'t>(what: &'static str, text: &'t str, signs: &str) -> Result<&'t str> {
     Err(ServerJsonError::Invalid { what, text: text.to_owned() })
 }
 
-/// A text that is one word and no option.
+/// A single word that is not an option.
 fn plain<'t>(what: &'static str, text: &'t str) -> Result<&'t str> {
     let is_odd = |c: char| c.is_whitespace() || c.is_control();
     if text.is_empty() || text.starts_with('-') || text.contains(is_odd) {
@@ -434,7 +434,7 @@ fn plain<'t>(what: &'static str, text: &'t str) -> Result<&'t str> {
     literal(text)
 }
 
-/// A text without references, which would send the values of this person's variables.
+/// A text without references, which would expose the values of this person's variables.
 fn literal(text: &str) -> Result<&str> {
     if text.contains("${") {
         return Err(ServerJsonError::Reference { text: text.to_owned() });

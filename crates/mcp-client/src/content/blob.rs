@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// The largest blob; a larger one is rejected before decoding.
+/// Maximum size of a blob; a larger one is rejected before decoding.
 pub const MAX_BLOB_BYTES: usize = 50 * 1024 * 1024;
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()

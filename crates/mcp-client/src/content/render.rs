@@ -6,13 +6,13 @@ use super::blob::{self, MAX_BLOB_BYTES};
 use super::tag_characters::strip_tag_characters;
 use super::{ContentBlock, ToolOutcome};
 
-/// The longest text; a longer one is truncated in the middle.
+/// Maximum length; a longer text is truncated in the middle.
 pub const MAX_TEXT_CHARS: usize = 2_000_000;
-/// The most attachments of one outcome; further ones are only named in the text.
+/// Maximum number of attachments of one outcome; further ones are only named in the text.
 pub const MAX_ATTACHMENTS: usize = 16;
 /// Space reserved for the line that reports the truncation.
 const CUT_LINE_CHARS: usize = 200;
-/// The shortest string of the structured content that is replaced if it repeats a blob.
+/// Minimum length of a string in the structured content that is replaced if it repeats a blob.
 const MIN_REPEATED_BYTES: usize = 64;
 
 /// An outcome as a model sees it.
@@ -117,7 +117,7 @@ fn wraps_text(structured: &Value, blocks: &[ContentBlock]) -> bool {
     blocks.iter().any(|block| matches!(block, ContentBlock::Text(text) if Some(&**text) == inner))
 }
 
-/// Whether a text block says the same, as JSON or without its wrapper.
+/// Whether a text block has the same content, as JSON or without its wrapper.
 fn repeats_text(structured: &Value, blocks: &[ContentBlock]) -> bool {
     let inner = wrapped(structured);
     wraps_text(structured, blocks)

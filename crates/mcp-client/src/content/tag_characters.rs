@@ -5,7 +5,7 @@ use std::borrow::Cow;
 const FLAG: char = '\u{1F3F4}';
 const TAGS: std::ops::RangeInclusive<char> = '\u{E0000}'..='\u{E007F}';
 const CANCEL: char = '\u{E007F}';
-/// The longest region code of a flag; a longer sequence would hide text.
+/// Maximum length of a flag's region code; a longer sequence could hide text.
 const MAX_REGION_CHARS: usize = 6;
 
 /// The text without TAG characters, except those that form the flag of a region, such as Scotland.

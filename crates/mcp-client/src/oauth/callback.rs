@@ -39,19 +39,19 @@ use super::redirect::{
 use crate::url::LOOPBACK_HOSTS;
 
 pub const CALLBACK_PATH: &str = "/callback";
-/// The ports that a client document names, in the order of preference.
+/// The ports that a client document names, in order of preference.
 pub const PINNED_PORTS: [u16; 5] = [27890, 27891, 27892, 27893, 27894];
-/// The most connections; a further one replaces the oldest that is not accepted yet.
+/// Maximum number of connections; a further one replaces the oldest that is not accepted yet.
 pub const MAX_CONNECTIONS: usize = 32;
-/// How long a connection may take to send its request.
+/// Timeout for reading a request.
 pub const MAX_REQUEST_WAIT: Duration = Duration::from_secs(10);
-/// The longest request head. Browsers send every cookie of this host.
+/// Maximum size of a request head. Browsers send every cookie of this host.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// How long a browser may take to read its page.
+/// Timeout for writing a page to the browser.
 pub const MAX_READ_WAIT: Duration = Duration::from_secs(2);
-/// How many used `state` values are remembered, to explain a reloaded page.
+/// Maximum number of used `state` values kept to explain a reloaded page.
 const MAX_REMEMBERED: usize = 8;
-/// How often another port is tried if a port is free in one address family only.
+/// Maximum number of ports tried if a port is free in one address family only.
 const MAX_PAIRS_TRIED: usize = 16;
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 

@@ -3,9 +3,9 @@
 //! Parsing never fails: unreadable parts are skipped, since a slightly malformed header still tells
 //! where to sign in.
 
-/// The most challenges of one header; further ones are ignored.
+/// Maximum number of challenges in one header; further ones are ignored.
 pub const MAX_CHALLENGES: usize = 16;
-/// The most parameters of one challenge; further ones are ignored.
+/// Maximum number of parameters of one challenge; further ones are ignored.
 pub const MAX_PARAMS: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

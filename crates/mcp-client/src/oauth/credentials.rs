@@ -32,7 +32,7 @@ use crate::error::oauth::{Error, Result};
 use crate::host::{ClientEvent, Host};
 use crate::transport::http_client::challenges;
 
-/// How often the token file is checked for changes of other processes.
+/// How often the token file is checked for changes by other processes.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]

@@ -119,7 +119,7 @@ impl ServerMetadata {
     }
 }
 
-/// Where an MCP server may publish its metadata, in order.
+/// The metadata URLs of an MCP server, in order.
 pub(crate) fn resource_addresses(server: &Uri) -> Vec<String> {
     const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
     let origin = origin(server);
@@ -131,7 +131,7 @@ pub(crate) fn resource_addresses(server: &Uri) -> Vec<String> {
     vec![format!("{origin}{WELL_KNOWN}{path}"), at_root]
 }
 
-/// Where an authorization server may publish its metadata, in order.
+/// The metadata URLs of an authorization server, in order.
 pub(crate) fn server_addresses(issuer: &Uri) -> Vec<String> {
     let origin = origin(issuer);
     let path = issuer.path().trim_end_matches('/');

@@ -24,7 +24,7 @@ use crate::url::{is_secure, same_origin};
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 const MAX_QUOTED_BYTES: usize = 300;
-/// The longest `Retry-After` that is obeyed.
+/// Maximum `Retry-After` that is honored.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]

@@ -7,11 +7,11 @@ const OFFLINE: &str = "offline_access";
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScopeRequest<'a> {
-    /// By the entry or the command line.
+    /// From the entry or the command line.
     pub(crate) configured: Option<&'a str>,
-    /// By the refusal of the server.
+    /// From the refusal of the server.
     pub(crate) challenges: &'a [Challenge],
-    /// Requested before, if more is needed now.
+    /// Requested before, in case of a step-up.
     pub(crate) before: Option<&'a str>,
 }
 

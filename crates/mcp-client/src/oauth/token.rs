@@ -16,7 +16,7 @@ use super::metadata::ServerMetadata;
 use super::oauth_http::{FormTarget, HttpReply, OAuthHttp, one_line_excerpt, secure_address};
 use crate::error::oauth::{Error, Result};
 
-/// The longest lifetime that is believed: ten years.
+/// Maximum accepted lifetime: ten years.
 const MAX_LIFE_SECONDS: f64 = 315_360_000.0;
 const MAX_TOKEN_BYTES: usize = 128 * 1024;
 

@@ -28,7 +28,7 @@ use crate::host::{Host, SecretStore, TokenPlace};
 
 const VERSION: u64 = 1;
 const MAX_ISSUERS: usize = 8;
-/// The longest server name that is used as a file name without a hash.
+/// Maximum length of a server name used as a file name without a hash.
 const MAX_PLAIN_STEM: usize = 64;
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub(crate) struct StoredTokens {
     /// Identifies the login; all renewals share it.
     #[serde(default)]
     pub(crate) login: String,
-    /// How often they were renewed since.
+    /// The number of renewals since the login.
     #[serde(default)]
     pub(crate) renewals: u64,
 }
@@ -362,8 +362,8 @@ impl TokenStore {
     }
 }
 
-/// Moves the stored secrets of all servers to the host's [`TokenPlace`]. Returns their number, and
-/// what could not be read.
+/// Moves the stored secrets of all servers to the host's [`TokenPlace`]. Returns their number
+/// and the unreadable ones.
 pub async fn move_tokens(host: &Host) -> Result<(usize, Vec<String>)> {
     let folder = host.token_dir.as_ref().ok_or(Error::NoFolder)?;
     let (mut moved, mut unreadable) = (0, Vec::new());
@@ -387,7 +387,7 @@ pub async fn move_tokens(host: &Host) -> Result<(usize, Vec<String>)> {
     Ok((moved, unreadable))
 }
 
-/// What a file contains if its secret is in the keychain.
+/// The content of a file whose secret is in the keychain.
 const REFERENCE: &str = "{\n  \"keychain\": true,\n  \"version\": 1\n}\n";
 
 fn is_reference(value: &Value) -> bool {

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// The shortest base64 fragment that is searched.
+/// Minimum length of a base64 fragment that is searched.
 const MIN_INNER_CHARS: usize = 8;
 
 pub(super) fn of(value: &str) -> Vec<String> {

@@ -120,7 +120,7 @@ impl ServerTools {
         })
     }
 
-    /// How many native tools the policy excludes.
+    /// The number of native tools excluded by the policy.
     pub fn filtered(&self) -> usize {
         self.filtered
     }

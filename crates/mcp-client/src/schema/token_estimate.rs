@@ -5,11 +5,11 @@ use serde_json::Value;
 const BYTES_PER_TOKEN: usize = 4;
 const TOKENS_AROUND_A_TOOL: usize = 12;
 
-/// About how many tokens a tool costs.
+/// Estimates the tokens that a tool costs.
 ///
-/// A rule of thumb to compare servers: four bytes of name, description and compact JSON schema per
-/// token, rounded up, and a dozen for what an API adds around each tool. Tokenizers differ as much
-/// as this is inexact; the estimate must be the same everywhere and cost nothing.
+/// A rule of thumb to compare servers: four bytes of name, description and compact JSON schema
+/// per token, rounded up, plus a dozen for what an API adds around each tool. Tokenizers
+/// differ by more than this error; the estimate must be the same everywhere and cheap.
 pub fn estimate_tokens(name: &str, description: &str, schema: &Value) -> u32 {
     tokens_of_bytes(name.len() + description.len() + compact_bytes(schema))
 }

@@ -1,18 +1,18 @@
-//! Whether a value matches a schema, for results of tools and answers of models.
+//! Validation of a value against a schema, for results of tools and answers of models.
 //!
-//! The schema may come from a hostile server: the work is bounded, patterns are not evaluated, and
-//! what is unknown or too much to check counts as a match.
+//! The schema may come from a hostile server: the work is bounded, patterns are not evaluated,
+//! and unknown keywords or checks that exceed the bound count as a match.
 
 use serde_json::{Map, Value};
 
 use super::reference::target;
 
-/// The most schemas that are applied to the values of one check.
+/// Maximum number of schemas applied to values in one check.
 const MAX_STEPS: usize = 100_000;
 const MAX_DEPTH: usize = 128;
 const MAX_PATH_CHARS: usize = 120;
 
-/// The first place where a value does not match, in words.
+/// Describes the first place where a value does not match.
 pub fn violation(schema: &Value, value: &Value) -> Option<String> {
     let mut check = Check { root: schema.as_object(), steps: 0, path: Vec::new() };
     check.value(schema, value).err().flatten()
@@ -25,7 +25,7 @@ struct Check<'s> {
 }
 
 type Rules = Map<String, Value>;
-/// `Err(None)` ends a check that is too much work.
+/// `Err(None)` ends a check that exceeds the bound.
 type Checked = Result<(), Option<String>>;
 
 impl<'s> Check<'s> {
@@ -42,7 +42,7 @@ impl<'s> Check<'s> {
         if let (Some(pointer), Some(root)) = (rules.get("$ref").and_then(Value::as_str), self.root)
             && let Some(target) = target(root, pointer)
         {
-            // A chain of references has no value to end it.
+            // Unlike the depth of a value, a chain of references is unbounded.
             self.below(String::new(), target, value)?;
         }
         self.typed(rules, value)?;

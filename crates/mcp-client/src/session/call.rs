@@ -17,7 +17,7 @@ use crate::router::ProgressSink;
 use crate::tool::{Tool, header_value, printable_excerpt};
 use crate::transport::Connection;
 
-/// The most suggestions for one argument, as the protocol limits them.
+/// Maximum number of suggestions for one argument, a limit of the protocol.
 const MAX_COMPLETIONS: usize = 100;
 
 /// Options of a call.
@@ -116,8 +116,8 @@ impl Session {
         content::prompt_outcome(answer.text()).map_err(Error::from)
     }
 
-    /// Calls `completion/complete`, with the other arguments that were given; a server without
-    /// completions suggests nothing.
+    /// Calls `completion/complete`, with the other arguments that were given. A server without
+    /// completions returns no suggestions.
     pub async fn complete(
         &self,
         reference: &Value,

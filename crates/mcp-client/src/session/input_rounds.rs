@@ -60,7 +60,7 @@ impl Session {
             .map_err(|error| malformed(format!("invalid input request: {error}")))?;
         match &parsed.kind {
             None => return Ok(None),
-            // A task is complete for now; what cannot be a task rejects it.
+            // A task is complete for now; requests that cannot become a task reject it.
             Some(Value::String(kind)) if kind == "complete" || kind == "task" => return Ok(None),
             Some(Value::String(kind)) if kind == "input_required" => {}
             Some(other) => {
@@ -106,9 +106,9 @@ impl Session {
     }
 }
 
-/// Whether a response is complete, without parsing a long one: the key is absent, or occurs once
-/// with this value. Inside a string its quotes would be escaped; below the top level it has no
-/// meaning.
+/// Whether a response is complete, without parsing a long one: the key is absent, or occurs
+/// once with this value. Inside a string its quotes would be escaped; below the top level it
+/// has no meaning.
 fn is_plainly_complete(answer: &str) -> bool {
     const KEY: &str = "\"resultType\"";
     let mut found = memchr::memmem::find_iter(answer.as_bytes(), KEY);

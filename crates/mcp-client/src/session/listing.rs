@@ -16,10 +16,10 @@ use crate::tool::{
 pub(crate) const MAX_PAGES: usize = 50;
 pub(crate) const MAX_ITEMS: usize = 20_000;
 
-/// How long a server that declares no tools may take to list them.
+/// Timeout of a tool listing from a server that declares no tools.
 const UNDECLARED_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A list, followed to its end or to a limit.
+/// A list, read to its end or to a limit.
 #[derive(Debug)]
 pub struct Listing<T> {
     pub items: Vec<T>,

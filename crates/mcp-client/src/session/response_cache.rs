@@ -14,7 +14,7 @@ use crate::message::RawJson;
 
 const MAX_ENTRIES: usize = 64;
 const MAX_ENTRY_BYTES: usize = 1024 * 1024;
-/// The longest time to live, whatever the server says.
+/// Maximum time to live, whatever the server requests.
 const MAX_AGE: Duration = Duration::from_hours(1);
 
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
-//! Changes of lists, and of single resources that a caller watches.
+//! Subscriptions to changes of lists and of watched resources.
 //!
-//! A stateless server reports them as long as a request for them is open: one for the lists, for
-//! the life of the session, and one for the watched resources, opened again when these change.
+//! A stateless server reports them as long as a request for them is open: one for the lists,
+//! for the life of the session, and one for the watched resources, reopened when these change.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -21,7 +21,7 @@ const INITIAL_DELAY: Duration = Duration::from_secs(1);
 const MAX_DELAY: Duration = Duration::from_mins(1);
 /// A subscription that lasted this long resets the delay.
 const DELAY_RESET_AFTER: Duration = Duration::from_secs(30);
-/// How often a server may refuse before the subscription is abandoned.
+/// Maximum number of refusals before the subscription is abandoned.
 const MAX_REFUSALS: u32 = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub(super) fn start(inner: &Arc<Inner>) {
 }
 
 impl Session {
-    /// Whether a resource changed since the last question. The first one subscribes to it. `None` if
-    /// the server reports no changes.
+    /// Whether a resource changed since the last call. The first call subscribes to it. `None` if
+    /// the server does not report changes.
     pub(crate) async fn watch_resource(&self, uri: &str) -> Result<Option<bool>, Error> {
         if !self.handshake().declares("resources", "subscribe") {
             return Ok(None);
@@ -53,7 +53,7 @@ impl Session {
         if let Some(changed) = router.watched().get_mut(uri) {
             return Ok(Some(std::mem::take(changed)));
         }
-        // Changes count from here on.
+        // Changes from here on are recorded.
         router.watched().insert(uri.to_owned(), false);
         let done = self.tell_watched("resources/subscribe", uri).await;
         if done.is_err() {
@@ -78,7 +78,7 @@ impl Session {
     }
 }
 
-/// What to subscribe to; empty if there is nothing.
+/// The subscription filter; empty if there is nothing to subscribe to.
 fn filter(inner: &Inner, subject: Subject) -> Map<String, Value> {
     let mut filter = Map::new();
     if subject == Subject::Resources {

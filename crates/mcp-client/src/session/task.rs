@@ -1,8 +1,8 @@
-//! Calls that a server runs as tasks: the client looks at them until they end.
+//! Calls that a server runs as tasks: polled until they end.
 //!
-//! A legacy server starts a task if the call asks for it, sends its questions while it holds back
-//! the response to `tasks/result`, and returns the result there. A stateless server starts a task
-//! by its own decision, and returns questions and the result with the state of the task.
+//! A legacy server starts a task if the call asks for it, sends its questions while it holds
+//! back the response to `tasks/result`, and returns the result there. A stateless server
+//! decides by itself to start a task, and returns questions and the result with its state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,12 +27,12 @@ pub(crate) const MIN_POLL_INTERVAL: Duration = Duration::from_millis(250);
 pub(crate) const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 const MAX_MESSAGE_BYTES: usize = 1000;
-/// How long a legacy server is asked to keep a task: a later process may get its result.
+/// Requested time to live of a task at a legacy server: a later process may get its result.
 const TIME_TO_LIVE: Duration = Duration::from_hours(24);
-/// The most questions that one task may ask.
+/// Maximum number of questions that one task may ask.
 pub(crate) const MAX_QUESTIONS: u32 = 64;
 
-/// A task that was just started. Its progress is reported until this is dropped.
+/// A started task. Its progress is reported until this is dropped.
 #[derive(Debug)]
 pub struct StartedTask {
     pub(crate) id: String,
@@ -40,7 +40,7 @@ pub struct StartedTask {
     _progress: Option<KeptProgress>,
 }
 
-/// The state of a task, as its server reports it.
+/// The state of a task, as reported by its server.
 #[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskState {
@@ -71,13 +71,12 @@ impl TaskStatus {
         }
     }
 
-    /// Whether the task has ended.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
-/// One look at a task. Its session is not recycled until this is dropped.
+/// One poll of a task. Its session is not recycled until this is dropped.
 #[derive(Debug)]
 pub(crate) struct PolledTask {
     pub(crate) state: TaskState,
@@ -87,7 +86,7 @@ pub(crate) struct PolledTask {
     _busy: ActiveCall,
 }
 
-/// Receives the progress of a call whose response came already.
+/// Receives the progress of a call after its response.
 #[derive(Debug)]
 pub(super) struct KeptProgress {
     inner: Arc<Inner>,
@@ -102,7 +101,7 @@ impl Drop for KeptProgress {
 }
 
 impl Session {
-    /// Adds to a call that it shall run as a task.
+    /// Adds to a call the request to run it as a task.
     pub(super) fn ask_for_task(
         &self,
         request: &mut Request<'_>,
@@ -119,7 +118,6 @@ impl Session {
         KeptProgress { inner, token, _waiter: waiter }
     }
 
-    /// Asks for the state of a task.
     pub(crate) async fn poll_task(&self, id: &str) -> Result<PolledTask, Error> {
         let busy = ActiveCall::new(&self.inner);
         let answer = self.request(self.about_task("tasks/get", id)).await?;
@@ -134,7 +132,7 @@ impl Session {
         self.request(self.about_task("tasks/cancel", id)).await.map(drop)
     }
 
-    /// Cancels a task whose caller is gone. `confirmed` runs if the server says that it did.
+    /// Cancels a task whose caller is gone. `confirmed` runs if the server confirms it.
     pub(crate) fn abandon_task(&self, id: &str, confirmed: impl FnOnce() + Send + 'static) {
         let (session, id) = (self.clone(), id.to_owned());
         spawn_detached(&self.inner.cancellations, async move {
@@ -150,7 +148,7 @@ impl Session {
     }
 }
 
-/// The task that a reply to a call announces, if it is none of the other replies.
+/// The task that a reply to a call announces, if it announces one.
 pub(super) fn started(
     session: &Session,
     reply: &str,
@@ -184,7 +182,7 @@ impl TaskState {
             Some("completed") => TaskStatus::Completed,
             Some("failed") => TaskStatus::Failed,
             Some("cancelled") => TaskStatus::Cancelled,
-            // A time limit ends what never becomes anything else.
+            // The time limit ends a task that never changes its state.
             _ => TaskStatus::Working,
         };
         let message = task.value("statusMessage");
@@ -209,8 +207,8 @@ impl std::fmt::Display for TaskState {
 }
 
 impl PolledTask {
-    /// The result of a task that has one. Answers the questions of a task that asks; `answered` has
-    /// those of earlier looks.
+    /// The result of a finished task. Answers the questions of a waiting task; `answered` has
+    /// those that earlier polls answered.
     pub(crate) async fn outcome(
         &self,
         answered: &mut BTreeSet<String>,
@@ -262,7 +260,7 @@ impl PolledTask {
         self.session.request(request).await.map(drop)
     }
 
-    /// Waits until the task shall be looked at again: as its server wishes, within bounds, or
+    /// Waits until the next poll: at the interval that the server requests, within bounds, or
     /// earlier if it reports a change.
     pub(crate) async fn wait(&self) {
         tokio::time::sleep(MIN_POLL_INTERVAL).await;

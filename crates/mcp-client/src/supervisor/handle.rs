@@ -44,7 +44,7 @@ pub(crate) struct ServerHandle {
     pub(crate) stop: CancellationToken,
 }
 
-/// When the server was last used, and how many calls it answered.
+/// The time of the last use, and the number of answered calls.
 #[derive(Debug)]
 pub(super) struct Usage {
     start: Instant,

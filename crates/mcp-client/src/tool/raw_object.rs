@@ -10,7 +10,7 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The most items of one list; the rest is counted and skipped.
+/// Maximum number of items of one list; the rest is counted and skipped.
 pub const MAX_LIST_ITEMS: usize = 10_000;
 const MAX_NAMED_KEYS: usize = 8;
 

@@ -1,7 +1,7 @@
-//! The typed beginning of a URI, matched against a resource template.
+//! Matching of a partial URI against a resource template.
 //!
-//! Only plain variables are completed: `{name}`, `{+name}` and `{name*}`. The text before another
-//! expression can still be completed.
+//! Only plain variables are completed: `{name}`, `{+name}` and `{name*}`. The text before
+//! another expression can still be completed.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 
 use super::ResourceTemplate;
 
-/// What stays as it is in the value of a variable.
+/// Characters that are not encoded in the value of a variable.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// What stays in the value of `{+name}`: paths, above all.
+/// Characters that are not encoded in the value of `{+name}`, mainly for paths.
 const RESERVED: &AsciiSet = &UNRESERVED
     .remove(b'/')
     .remove(b':')
@@ -24,14 +24,13 @@ const RESERVED: &AsciiSet = &UNRESERVED
     .remove(b',')
     .remove(b';');
 
-/// A URI that was typed up to the value of a variable, or less.
+/// A partial URI that ends in or before the value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BegunUri<'a> {
-    /// All of the URI before the variable, typed or not.
+    /// The URI before the variable, with the part not typed yet.
     pub before: String,
-    /// The variable, if there is one.
     pub variable: Option<&'a str>,
-    /// What was typed of its value.
+    /// The typed part of its value.
     pub begun: String,
     /// The values of the variables before it.
     pub given: BTreeMap<String, String>,
@@ -44,12 +43,12 @@ enum Part<'a> {
 }
 
 impl ResourceTemplate {
-    /// How a URI of this template that begins like this continues; `None` if it is none of them, or
+    /// Matches the beginning of a URI with this template; `None` if they do not match or the URI
     /// is complete.
     pub fn begun(&self, typed: &str) -> Option<BegunUri<'_>> {
         let (parts, is_whole) = parts(&self.uri_template);
         let (mut rest, mut given) = (typed, BTreeMap::new());
-        // What of the template follows the typed text.
+        // The part of the template after the typed text.
         let mut missing = "";
         for (at, part) in parts.iter().enumerate() {
             let before = || format!("{}{missing}", &typed[..typed.len() - rest.len()]);
@@ -103,8 +102,8 @@ impl BegunUri<'_> {
     }
 }
 
-/// The parts of a template up to the first expression that is not understood, and whether that is
-/// all of it.
+/// The parts of a template up to the first unsupported expression, and whether these are all
+/// of it.
 fn parts(template: &str) -> (Vec<Part<'_>>, bool) {
     let (mut parts, mut rest) = (Vec::new(), template);
     while let Some((text, expression)) = rest.split_once('{') {

@@ -30,7 +30,7 @@ pub struct EventTooLarge {
     pub limit: usize,
 }
 
-/// Turns bytes into events. What a stream says about resuming (last event id, retry) is kept here.
+/// Parses bytes into events. Keeps the resume state of the stream (last event id, retry).
 #[derive(Debug)]
 pub struct EventStream {
     buffer: BytesMut,
@@ -105,7 +105,7 @@ impl EventStream {
             }
         }
         if !self.started {
-            // A byte order mark may lead the stream: wait until it can be told.
+            // The stream may start with a byte order mark: wait for enough bytes to decide.
             let mark = b"\xEF\xBB\xBF";
             if self.buffer.len() < mark.len() && mark.starts_with(&self.buffer) {
                 return None;

@@ -31,14 +31,13 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 const MAX_RESUMES: u32 = 5;
-/// The longest error message that can mean a lost session.
+/// Maximum length of an error message that can mean a lost session.
 const MAX_LOST_SESSION_BYTES: usize = 80;
 /// The delay before resuming, unless the server sets one.
 const RESUME_DELAY: Duration = Duration::from_secs(1);
 const MIN_RESUME_DELAY: Duration = Duration::from_millis(100);
 const MAX_RESUME_DELAY: Duration = Duration::from_mins(1);
-/// How long to wait for the end of an answered stream, which frees its connection for the next
-/// call.
+/// Timeout for the end of an answered stream, which frees its connection for the next call.
 const STREAM_END_TIMEOUT: Duration = Duration::from_millis(5);
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -322,8 +321,8 @@ impl HttpState {
         found
     }
 
-    /// Some servers report a lost session by an error in a successful response. It must say nothing
-    /// else: the sessions of a tool are another matter.
+    /// Some servers report a lost session by an error in a successful response. The message must
+    /// have no other content: the sessions of a tool are unrelated.
     fn rpc(&self, error: RpcError) -> Error {
         let words = error.peer_message.trim();
         let lost = self.session.get().is_some()

@@ -33,12 +33,12 @@ use percent_encoding::percent_decode_str;
 
 pub(crate) const MAX_REDIRECTS: usize = 5;
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
-/// The most capacity that is reserved by a declared length.
+/// Maximum capacity that is reserved by a declared length.
 const MAX_RESERVED_BYTES: usize = 4 * 1024 * 1024;
-/// The most that is kept of a refusal, challenge or redirect: more than is shown, so that a secret
+/// Maximum size kept of a refusal, challenge or redirect: more than is shown, so that a secret
 /// is not cut before it is redacted.
 const MAX_QUOTED_BYTES: usize = 4096;
-/// The most of a refusal that is searched for a JSON-RPC error.
+/// Maximum size of a refusal that is searched for a JSON-RPC error.
 const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
 /// Many servers close idle connections after five seconds, and a call that is sent meanwhile has an
 /// unknown outcome.

@@ -6,7 +6,7 @@ use crate::message::response_id;
 
 pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 const FIRST_READ_BYTES: usize = 8 * 1024;
-/// How much of both ends of an oversized line is kept, to find its id.
+/// Bytes kept of both ends of an oversized line, to find its id.
 const KEPT_END_BYTES: usize = 1024;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Line {
     Whole(Bytes),
     /// Longer than [`MAX_LINE_BYTES`] and discarded.
     TooLong {
-        /// The request that it answers, if that could be read.
+        /// The id of the request that it answers, if it could be read.
         id: Option<u64>,
     },
 }

@@ -9,9 +9,9 @@ use http::{HeaderMap, Method, StatusCode};
 use super::http_client::{HttpClient, JSON_OR_EVENTS, media_type};
 use crate::error::Error;
 
-/// How long the probe may take; a slower URL is left to the handshake.
+/// Timeout of the probe; a slower URL is left to the handshake.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long HEAD may take before GET is tried: some servers never answer it.
+/// Timeout of HEAD before GET is tried: some servers never answer HEAD.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Fails if HEAD, or else GET, succeeds with a content type that MCP never uses. Everything else is

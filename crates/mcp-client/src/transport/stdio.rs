@@ -33,15 +33,15 @@ use crate::redact::Redactor;
 use crate::router::{CloseReason, Router};
 use crate::server_log::ServerLog;
 
-/// The most of a server's standard error that is kept for errors.
+/// Maximum size of a server's standard error that is kept for errors.
 const MAX_STDERR_TAIL_BYTES: usize = 32 * 1024;
 const STDERR_READ_BYTES: usize = 4096;
 const MAX_NOISE_BYTES: usize = 200;
-/// How long the last output of an exited process may take to arrive.
+/// Timeout for the last output of an exited process.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
-/// How long a process may run after closing its output.
+/// Timeout for the exit of a process that closed its output.
 const EXIT_TIMEOUT_AFTER_EOF: Duration = Duration::from_secs(1);
-/// How long a process has to exit after its input is closed.
+/// Timeout for the exit of a process whose input is closed.
 const EXIT_TIMEOUT_AFTER_CLOSE: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy)]
@@ -294,7 +294,7 @@ impl ProcessMonitor {
             Line::TooLong { id: Some(id) } => {
                 self.router.settle(id, Err(Error::TooLarge { limit: MAX_LINE_BYTES }));
             }
-            // Its caller is unknown: better fail one than let it wait.
+            // Its caller is unknown: it is better to fail one than to let it wait.
             Line::TooLong { id: None } => self.router.fail_oldest(message::RpcError::new(
                 0,
                 format!("line longer than {MAX_LINE_BYTES} bytes"),
@@ -306,7 +306,7 @@ impl ProcessMonitor {
     /// which are joined.
     fn take_text(&mut self, text: &Bytes) {
         // The usual case is parsed once. Inside a spanning message, a line that is complete by
-        // itself proves that the rest will not come.
+        // itself proves that the rest is missing.
         if let Some(message) = message::parse_single(text)
             && (self.joiner.is_empty() || message.is_whole())
         {

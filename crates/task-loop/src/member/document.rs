@@ -1,5 +1,5 @@
-//! A JSON document of the service, set with lines and indentation. Nothing else in it changes: no
-//! field is lost, none moves, no number is read.
+//! A JSON document of the service, formatted with lines and indentation. Nothing else changes:
+//! fields keep their order, and numbers are not parsed.
 
 use serde::de::IgnoredAny;
 

@@ -1,4 +1,4 @@
-//! What goes wrong between us and the service, and what a person can do about it.
+//! Errors of requests to the service, and the advice for a person.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use wire::error::{Code, ErrorBody, ErrorDetail};
 use super::number;
 use crate::untrusted::printable;
 
-/// The longest wait that a service can ask for and get.
+/// Maximum wait that a service can request.
 const MAX_WAIT: Duration = Duration::from_mins(5);
 
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +30,7 @@ pub enum RetryAdvice {
 }
 
 impl RetryAdvice {
-    /// How long to wait, where the service does not say as long as this.
+    /// The wait before a retry: `usual` unless the service sets one.
     pub fn or(self, usual: Duration) -> Option<Duration> {
         match self {
             Self::Never => None,
@@ -99,7 +99,7 @@ impl MemberError {
                 }
             }
             Self::Unreachable { .. } => RetryAdvice::Soon,
-            // It may have been done, and paid for.
+            // It may have been executed, and charged.
             Self::Broken { .. } | Self::Late { .. } | Self::Nonsense { .. } => RetryAdvice::Never,
         }
     }

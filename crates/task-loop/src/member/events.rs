@@ -1,4 +1,4 @@
-//! A stream of events as it comes.
+//! A stream of events.
 
 use http::{HeaderMap, Response};
 use http_body_util::BodyExt;
@@ -26,7 +26,7 @@ impl Events {
         Self { headers: parts.headers, body, splitter, is_over: false }
     }
 
-    /// The next event with data; nothing when the stream has ended. Comments keep it alive.
+    /// The next event with data; `None` at the end of the stream. Skips keep-alive comments.
     pub async fn next(&mut self) -> Result<Option<Event>, MemberError> {
         loop {
             match self.splitter.next() {

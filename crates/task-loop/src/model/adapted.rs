@@ -1,5 +1,5 @@
-//! A conversation as its model can take it. The stored conversation stays whole, so that another
-//! model gets all of it.
+//! A conversation in a form that its model supports. The stored conversation stays unchanged,
+//! so that another model gets all of it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 use crate::attachment::MediaKind;
 use crate::conversation::{Call, Message};
 
-/// Whether a model can be given calls and results.
+/// Whether a model supports calls and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolHistory {
     AsCalls,
     AsText,
 }
 
-/// The messages with notes in place of attachments of other kinds than these. As text, a call is
-/// part of what the assistant said, and the results of a round are one user message.
+/// The messages, with notes in place of attachments of other kinds than these. As text, a call
+/// is part of the assistant's text, and the results of a round are one user message.
 pub(crate) fn adapted<'a>(
     said: impl IntoIterator<Item = &'a Message>,
     sent: &BTreeSet<MediaKind>,
@@ -67,7 +67,7 @@ fn as_text(message: Cow<'_, Message>) -> Cow<'_, Message> {
     }
 }
 
-/// Adds a result to the one before.
+/// Appends a result to the previous one.
 fn join(before: Option<&mut Cow<'_, Message>>, result: Message) {
     if let (
         Some(Message::User { text, attachments }),

@@ -1,4 +1,4 @@
-//! Chat completions: what is sent, and what comes back piece by piece.
+//! Chat completions: the request, and the streamed response.
 
 use serde_json::{Value, json};
 
@@ -20,8 +20,8 @@ pub(super) fn body(model: &str, said: &[&Message], tools: &[Definition]) -> Valu
     body
 }
 
-/// A tool message takes only text, and nothing may stand between the results of one round: their
-/// attachments follow in a user message.
+/// A tool message takes only text, and nothing may come between the results of one round:
+/// their attachments follow in a user message.
 fn messages(said: &[&Message]) -> Vec<Value> {
     let (mut messages, mut attached) = (Vec::with_capacity(said.len()), Vec::new());
     for one in said {
@@ -101,7 +101,7 @@ fn tool(tool: &Definition) -> Value {
     }})
 }
 
-/// Takes one piece of the answer. What is not understood is passed over.
+/// Processes one chunk of the answer. Unknown content is ignored.
 pub(super) fn take(piece: &Value, growing: &mut Reply, hear: &mut (dyn FnMut(&str) + Send)) {
     if let Some(model) = piece["model"].as_str().filter(|model| !model.is_empty()) {
         growing.model = Some(model.to_owned());
@@ -140,7 +140,7 @@ pub(super) fn take(piece: &Value, growing: &mut Reply, hear: &mut (dyn FnMut(&st
         Some(_) => growing.finish = Finish::Stop,
         None => return,
     }
-    // Plain servers may leave the mark of the end out.
+    // Plain servers may omit the end marker.
     growing.is_complete = true;
 }
 

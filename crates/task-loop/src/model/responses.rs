@@ -1,4 +1,4 @@
-//! Responses: what is sent, and what comes back event by event.
+//! Responses API: the request, and the streamed response.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::attachment::{Attachment, MediaKind};
 use crate::conversation::{Call, Message};
 use crate::member::MemberError;
 
-/// The question. Nothing is stored: the conversation is ours.
+/// The request body. Nothing is stored: the conversation is ours.
 pub(super) fn body(model: &str, said: &[&Message], tools: &[Definition]) -> Value {
     let input: Vec<Value> = said.iter().flat_map(|message| items(message)).collect();
     let mut body = json!({"model": model, "input": input, "stream": true, "store": false});
@@ -67,7 +67,7 @@ fn tool(tool: &Definition) -> Value {
     })
 }
 
-/// Takes one event of the answer. What is not understood is passed over.
+/// Processes one event of the answer. Unknown content is ignored.
 pub(super) fn take(
     event: &Value,
     growing: &mut Reply,

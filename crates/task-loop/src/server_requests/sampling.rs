@@ -1,4 +1,4 @@
-//! A server's wish for a model's answer.
+//! A server's request for a model's answer.
 
 use mcp_client::RpcError;
 use mcp_client::config::{ServerEntry, Trust};
@@ -11,11 +11,11 @@ use crate::model::{Finish, Limits, Model, Question, Reply};
 use crate::person::{ApprovalAnswer, SamplingRequest};
 use crate::toolbox::Definition;
 
-/// Error code for a request that a person or a policy refused.
+/// Error code for a request that a person or a policy declined.
 const REFUSED: i64 = -1;
-/// The most tools that a server can hand over.
+/// Maximum number of tools in a request.
 const MAX_TOOLS: usize = 128;
-/// The longest conversation that a server can hand over.
+/// Maximum size of a conversation in a request.
 const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
 impl Inner {
@@ -78,7 +78,7 @@ impl Inner {
         }
     }
 
-    /// The model of the policy, the first that the server hints at and may use, or the task's own.
+    /// The model of the policy, the first hinted one that the server may use, or the task's own.
     async fn choose(
         &self,
         own: &Model,
@@ -121,7 +121,7 @@ fn invalid(why: &str) -> RpcError {
     RpcError::new(RpcError::INVALID_PARAMS, why)
 }
 
-/// What the server wants said, and how many rounds of tools it has behind it.
+/// The conversation of a request, and the number of its tool rounds.
 fn conversation(params: &Value) -> Result<(Conversation, u32), RpcError> {
     let mut messages = Vec::new();
     if let Some(text) = params["systemPrompt"].as_str() {
@@ -198,7 +198,7 @@ fn limits(params: &Value) -> Limits {
     Limits { temperature: params["temperature"].as_f64(), stop, ..Limits::default() }
 }
 
-/// The prompt as a person judges it: all of it.
+/// The full prompt, for the person's decision.
 fn shown(conversation: &Conversation) -> String {
     let line = |message: &Message| match message {
         Message::System { text } => format!("system: {text}"),

@@ -1,4 +1,4 @@
-//! One round of tool calls: side by side where their servers allow it, else one after the other.
+//! One round of tool calls: in parallel if their servers allow it, else one after the other.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::conversation::{Call, Message};
 use crate::event::{Event, Listener};
 use crate::toolbox::CallOutcome;
 
-/// The most calls of one round; the rest are not run.
+/// Maximum calls per round; the rest are not run.
 const MAX_CALLS: usize = 32;
 const MAX_AT_ONCE: usize = 8;
 

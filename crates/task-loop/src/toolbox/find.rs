@@ -1,4 +1,4 @@
-//! Finds tools by words, where there are too many to show them all.
+//! Search of tools by words, if there are too many to list all.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use super::Definition;
 pub const NAME: &str = "find_tools";
 const MAX_FOUND: usize = 8;
 const MAX_DESCRIPTION_CHARS: usize = 300;
-/// What a word in the name of a tool weighs against one in its description.
+/// Weight of a word in a tool's name, relative to one in its description.
 const NAME_WEIGHT: f64 = 3.0;
 const TOKENS: u32 = 120;
 

@@ -1,4 +1,4 @@
-//! The plan of a task: steps that the model keeps up to date and a person sees.
+//! The plan of a task: steps that the model updates and a person sees.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Plan {
     }
 }
 
-/// The plan stays in the conversation and is shown as it is called: nothing is stored here.
+/// The plan stays in the conversation and is shown with each call: nothing is stored here.
 #[derive(Debug, Clone, Copy)]
 pub struct UpdatePlan;
 

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 const ANSWER_WAIT: Duration = Duration::from_mins(1);
-/// Largest response: a screenshot of a long page.
+/// Maximum response size: a screenshot of a long page.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
-/// How long the browser may take to exit by itself.
+/// Timeout for the browser's exit by itself.
 const END_WAIT: Duration = Duration::from_secs(5);
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -32,11 +32,11 @@ pub(super) struct CommandError {
     message: String,
 }
 
-/// How often a driver is started until one listens.
+/// Maximum number of attempts to start a driver that listens.
 const MAX_STARTS: u32 = 5;
 
 impl CommandError {
-    /// Whether the same command may succeed in a moment.
+    /// Whether a retry of the command may succeed.
     pub(super) fn may_pass(&self) -> bool {
         matches!(
             self.error.as_str(),

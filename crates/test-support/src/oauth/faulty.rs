@@ -20,7 +20,7 @@ use grant_store::GrantStore;
 use script::merge;
 pub use script::{Challenge, Endpoint, Fault, Issuer, RedirectChange, Refresh, Script};
 
-/// How many requests are kept; older ones are dropped.
+/// Maximum number of requests kept; the oldest are dropped.
 const MAX_REQUESTS: usize = 10_000;
 /// Size of a [`Fault::Huge`] response.
 const HUGE_BYTES: usize = 5 * 1024 * 1024;

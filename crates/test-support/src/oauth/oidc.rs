@@ -24,7 +24,7 @@ pub enum TokenFormat {
     Jwt,
 }
 
-/// When a login gives a refresh token.
+/// When a login returns a refresh token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefreshTokens {
     /// To every client that registered for the grant.

@@ -14,7 +14,7 @@ use crate::wait::DEADLINE;
 
 const CONTROL_WAIT: Duration = Duration::from_secs(10);
 const EXIT_WAIT: Duration = Duration::from_secs(30);
-/// Largest response of the control port: all requests of a long test.
+/// Maximum response size of the control port: all requests of a long test.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug)]

@@ -51,7 +51,7 @@ impl PythonOauth {
         self.server.control("seen", &Value::Null)["reused"].as_u64().unwrap_or_default()
     }
 
-    /// How many requests an access token is valid for; `None` is no limit.
+    /// The number of requests an access token is valid for; `None` means no limit.
     pub fn set_access_uses(&self, uses: Option<u32>) {
         self.server.settings(&json!({ "access_uses": uses }));
     }

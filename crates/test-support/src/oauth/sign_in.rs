@@ -9,7 +9,7 @@ use crate::browser::{Browser, ColorScheme};
 
 pub use http_visitor::{visit, visit_and_refuse};
 
-/// Limit of pages between the authorization URL and the redirect.
+/// Maximum number of pages between the authorization URL and the redirect.
 const MAX_PAGES: usize = 8;
 const SIGN_IN_WAIT: Duration = Duration::from_mins(1);
 

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::mcp::installed::private_folder;
 
-/// Where Debian installs the releases of PostgreSQL.
+/// Debian's directory of PostgreSQL releases.
 const RELEASES: &str = "/usr/lib/postgresql";
 
 /// The user that Debian's package creates. PostgreSQL refuses to run as root.

@@ -29,11 +29,11 @@ pub struct RecordedRequest {
     pub body: Vec<u8>,
     /// The number of its connection, from 0.
     pub connection: usize,
-    /// When it was completely received.
+    /// The time when it was completely received.
     pub came: Instant,
     pub ended: Option<Instant>,
     pub outcome: Outcome,
-    /// How many bytes of the response were handed to the network.
+    /// The number of response bytes handed to the network.
     pub sent_bytes: usize,
 }
 

@@ -14,7 +14,7 @@ use crate::catalogue::Cell;
 /// Maps that threads are spread over.
 const STRIPES: usize = 4;
 
-/// The most cells of one map.
+/// Maximum number of cells of one map.
 pub const MAX_CELLS: usize = 1_400_000;
 
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use crate::clock::{Day, Timestamp};
 use crate::package::{Counter, Resource};
 use crate::store::CounterBatch;
 
-/// The most counters in memory, per day. Events beyond that are lost, and counted.
+/// Maximum number of counters in memory, per day. Events beyond that are lost, and counted.
 pub const MAX_PENDING: usize = 100_000;
 
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use papaya::{Equivalent, HashMap};
 use crate::mapping::{UNKNOWN, route};
 use crate::package::Counter;
 
-/// The most distinct raw pairs; further ones are counted as an unknown route.
+/// Maximum number of distinct raw pairs; further ones are counted as an unknown route.
 pub const MAX_ROUTES: usize = 4096;
 
 /// A pair of identifiers as the caller gave it.

@@ -12,7 +12,7 @@ use crate::clock::Day;
 use crate::package::Counter;
 use crate::store::{Error, ErrorKind, PackageScope, Store};
 
-/// The longest pause between attempts to write.
+/// Maximum pause between attempts to write.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]

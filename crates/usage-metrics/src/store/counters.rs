@@ -13,7 +13,7 @@ pub const ACTIVE_INTERVAL_MS: i64 = 24 * 60 * 60 * 1000;
 
 #[derive(Debug, Clone)]
 pub struct CounterBatch {
-    /// When the counts were taken; this day is the period.
+    /// The time when the counts were taken; this day is the period.
     pub at: Timestamp,
     pub resource: Resource,
     pub counts: Vec<(Counter, u64)>,

@@ -1,8 +1,8 @@
-//! Packages as they would be made now: a pure function of the stored counters.
+//! Previews of packages: a pure function of the stored counters.
 //!
-//! `show` and `package` use the same function. Ids follow from the installation, a sequence number
-//! and the contents, and `generated_at` is the last time a counter rose, so that a draft does not
-//! depend on who looks at it when.
+//! `show` and `package` use the same function. Ids follow from the installation, a sequence
+//! number and the contents, and `generated_at` is the last time a counter rose, so that a
+//! draft does not depend on the time of the preview.
 
 use std::collections::BTreeMap;
 

@@ -50,7 +50,7 @@ impl Store {
         Ok(holdings)
     }
 
-    /// The packages that would be made now; nothing is changed.
+    /// The packages that would be created now; nothing is changed.
     pub fn drafts(&self, scope: PackageScope) -> Result<Vec<Package>> {
         let plan = plan(&self.connection, scope)?;
         Ok(plan.drafts.into_iter().map(|draft| draft.package).collect())

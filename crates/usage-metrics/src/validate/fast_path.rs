@@ -7,7 +7,7 @@
 use super::short_text::{CATALOGUE_TEXTS, CatalogueTexts, DomainTexts, KindTexts, ShortText};
 use crate::catalogue::{Kind, is_identifier_byte};
 
-/// The most digits of a counter value here.
+/// Maximum number of digits of a counter value here.
 const MAX_DIGITS: usize = 18;
 
 /// Words of the longest field of an entry, dimension value and kind name, each with its quote.

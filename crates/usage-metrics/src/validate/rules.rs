@@ -349,7 +349,7 @@ impl<'a> RuleChecker<'a> {
     }
 }
 
-/// What was found, what is allowed, and the nearest allowed value.
+/// The found value, the allowed ones, and the nearest of these.
 type ViolationText = (String, Allowed, Option<Cow<'static, str>>);
 
 fn quoted(text: &str) -> String {

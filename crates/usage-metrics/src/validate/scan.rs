@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-/// The deepest nesting of skipped values. A package has four levels.
+/// Maximum nesting of skipped values. A package has four levels.
 pub const MAX_DEPTH: u32 = 128;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

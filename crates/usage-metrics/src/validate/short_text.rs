@@ -11,7 +11,7 @@ use crate::catalogue::{Domain, KINDS, Kind, NAMES};
 /// The fields of a metric entry, sorted.
 pub(super) const ENTRY_KEYS: &[&str] = &["dimensions", "name", "type", "value"];
 
-/// The longest text with its closing quote, in bytes.
+/// Maximum length of a text with its closing quote, in bytes.
 const ATOM_BYTES: usize = 32;
 
 const SLOTS: usize = 64;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// The longest excerpt of the input, in characters.
+/// Maximum length of an excerpt of the input, in characters.
 pub const MAX_FOUND_CHARS: usize = 64;
 
 /// The violated rule. The codes are stable.

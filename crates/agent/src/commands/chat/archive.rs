@@ -1,4 +1,4 @@
-//! The conversations of a profile: found, read, listed.
+//! Stored conversations of a profile: search, reading, listing.
 
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
@@ -24,16 +24,16 @@ use crate::task_printer::shortened;
 use crate::task_setup::TaskConfig;
 
 const MAX_LISTED: usize = 200;
-/// How many of the first words are listed, in characters.
+/// Maximum length of the excerpt in a list, in characters.
 const MAX_WORDS_CHARS: usize = 40;
 
-/// What the ids of conversations of `agent run` begin with.
+/// Prefix of the ids of `agent run` conversations.
 const RUN: &str = "run-";
 
 #[derive(Debug)]
 pub(crate) struct ChatArchive {
     folder: PathBuf,
-    /// What the ids of new conversations begin with.
+    /// Prefix of the ids of new conversations.
     prefix: &'static str,
 }
 
@@ -51,7 +51,7 @@ impl ChatArchive {
         Ok(Self { folder: session.home()?.chat().join("sessions"), prefix: "" })
     }
 
-    /// The same for `agent run`, which resumes its own conversations unless an id says otherwise.
+    /// As above for `agent run`, which resumes its own conversations unless an id is given.
     pub(crate) fn of_runs(session: &Session) -> Result<Self, Diagnostic> {
         Ok(Self { prefix: RUN, ..Self::of(session)? })
     }
@@ -80,7 +80,7 @@ impl ChatArchive {
         (record.clone(), conversation.kept_as(&id, Box::new(record)))
     }
 
-    /// The conversation of this id, or the one that was used last.
+    /// The conversation with this id, or the last used one.
     pub(crate) fn resume(
         &self,
         id: Option<&str>,
@@ -172,7 +172,7 @@ impl ChatArchive {
         Ok(ids)
     }
 
-    /// Deletes these conversations, and those that were not used for so many days.
+    /// Deletes these conversations, and those not used for this number of days.
     pub(super) fn remove(
         &self,
         ids: &[String],
@@ -198,13 +198,13 @@ impl ChatArchive {
         Ok(())
     }
 
-    /// Deletes what the configuration says is too old.
+    /// Deletes conversations older than the configured limit.
     pub(crate) fn prune(&self, session: &Session) -> Result<(), Diagnostic> {
         let days = TaskConfig::load(session)?.keep_days;
         days.map_or(Ok(0), |days| self.remove_older(days, session)).map(drop)
     }
 
-    /// Deletes the conversations that were not used for so many days and are not open.
+    /// Deletes conversations not used for this number of days and not open.
     fn remove_older(&self, days: u32, session: &Session) -> Result<usize, Diagnostic> {
         let oldest = session.clock.now().minus_days(days).as_ms();
         let mut removed = 0;
@@ -217,7 +217,7 @@ impl ChatArchive {
         Ok(removed)
     }
 
-    /// Whether the conversation could be deleted: one that is open stays.
+    /// Deletes a conversation unless it is open; returns whether it was deleted.
     fn remove_one(&self, id: &str) -> Result<bool, Diagnostic> {
         let path = self.path(id);
         let remove = || -> io::Result<bool> {

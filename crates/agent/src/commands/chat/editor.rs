@@ -1,4 +1,4 @@
-//! The line that a person edits, with what was typed before at hand.
+//! The line editor, with a history of earlier lines.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -24,9 +24,9 @@ use crate::session::Session;
 pub(super) const PROMPT: &str = "> ";
 pub(super) const CONTINUATION_PROMPT: &str = ". ";
 const MAX_HISTORY: usize = 2000;
-/// How long the engine may take to restore the terminal.
+/// Timeout for the engine to restore the terminal.
 const MAX_STOP: Duration = Duration::from_secs(1);
-/// By what the engine knows the list of commands.
+/// The engine's name for the command menu.
 const MENU: &str = "commands";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Editor {
         };
         let reading = tokio::task::spawn_blocking(move || {
             let read = engine.read_line(&EditorPrompt);
-            // What cannot be kept now may be kept with the next line.
+            // After a failure the next line tries again.
             let _ = engine.sync_history();
             (engine, read)
         });
@@ -111,7 +111,7 @@ impl Editor {
             read = &mut reading => read,
             exit = interrupts.next() => {
                 self.stop.store(true, Ordering::Release);
-                // A terminal that is gone may never let go of who reads from it.
+                // A thread that reads from a closed terminal may never return.
                 let _ = tokio::time::timeout(MAX_STOP, reading).await;
                 return Err(Diagnostic::interrupted(exit));
             }
@@ -131,7 +131,7 @@ impl Editor {
     }
 }
 
-/// Makes the file for its owner alone if it is missing.
+/// Creates the file, readable by its owner only, if it is missing.
 fn private(path: &Path) -> io::Result<()> {
     made_folder_of(path)?;
     let mut options = fs::OpenOptions::new();
@@ -140,8 +140,8 @@ fn private(path: &Path) -> io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// Lines that were entered with a backslash at their end. Others may have one of their own: text
-/// that was pasted stays as it is.
+/// Lines that were entered with a backslash at their end. Pasted lines may end in one too and
+/// stay unchanged.
 #[derive(Debug, Clone, Default)]
 struct ContinuedLines {
     lines: Arc<Mutex<BTreeSet<String>>>,

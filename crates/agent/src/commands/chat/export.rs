@@ -29,7 +29,7 @@ fn call(call: &Call) -> String {
     format!("\nCalls `{}`:\n\n{}", call.name, fenced(&call.arguments, "json"))
 }
 
-/// A block that ends only where it should.
+/// A fenced block, with a fence longer than any in the text.
 fn fenced(text: &str, language: &str) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));

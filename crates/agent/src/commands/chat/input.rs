@@ -1,4 +1,4 @@
-//! What a person types, message by message: with an editor at a terminal, line by line elsewhere.
+//! Chat input, message by message: with an editor at a terminal, line by line elsewhere.
 
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use crate::runtime::Interrupts;
 use crate::session::Session;
 
 const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
-/// Lines of an attended conversation that wait for the present answer. Answers never wait.
+/// Maximum queued lines of an attended conversation. Answers are never queued.
 const MAX_WAITING: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Input {
     from: InputSource,
     output: Output,
-    /// Ctrl-C was the last thing that was typed.
+    /// Ctrl-C was the last input.
     is_leaving: bool,
 }
 
 #[derive(Debug)]
 enum InputSource {
     Editor(Box<Editor>),
-    /// A terminal whose output goes elsewhere, or that can do nothing.
+    /// A terminal without an editor: output is redirected, or it is dumb.
     Terminal,
-    /// A file or another program: a message a line.
+    /// A file or another program: one message per line.
     Lines(mpsc::Receiver<Result<String, Diagnostic>>),
-    /// The same: all of it is one message.
+    /// As above, but the whole input is one message.
     Whole(bool),
-    /// Lines of JSON from a program that a person uses.
+    /// Lines of JSON from a frontend program.
     Attended(mpsc::Receiver<Result<InputEvent, Diagnostic>>),
 }
 
@@ -50,7 +50,7 @@ enum AttendedLine {
     Reload { confirmed: Vec<String> },
 }
 
-/// How much of standard input is a message.
+/// How standard input is split into messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageUnit {
     Line,
@@ -86,7 +86,7 @@ impl Input {
         Ok(Self { from, output, is_leaving: false })
     }
 
-    /// Answers to questions reach `questions` while the conversation is busy.
+    /// Answers to questions reach `questions` even while the conversation is busy.
     pub(super) fn attended(
         questions: Arc<OpenQuestions>,
         session: &Session,
@@ -119,7 +119,7 @@ impl Input {
         matches!(self.from, InputSource::Attended(_))
     }
 
-    /// The next message. A signal ends the waiting.
+    /// The next message. A signal ends the wait.
     pub(super) async fn next(
         &mut self,
         interrupts: &mut Interrupts,
@@ -144,7 +144,7 @@ impl Input {
                 InputSource::Attended(lines) => {
                     return tokio::select! {
                         line = lines.recv() => line.unwrap_or(Ok(InputEvent::End)),
-                        // Nothing runs that it could stop.
+                        // Nothing is running that it could stop.
                         exit = interrupts.next() => match exit {
                             Exit::Interrupted => continue,
                             other => Err(Diagnostic::interrupted(other)),
@@ -221,7 +221,7 @@ fn lines() -> Result<mpsc::Receiver<Result<String, Diagnostic>>, Diagnostic> {
     read_lines(1, Result::transpose)
 }
 
-/// Reads standard input on a thread. `take` makes something of each line, and of its end.
+/// Reads standard input on a thread. `take` converts each line, and the end of input.
 fn read_lines<T: Send + 'static>(
     most_waiting: usize,
     mut take: impl FnMut(Result<Option<String>, Diagnostic>) -> Option<Result<T, Diagnostic>>

@@ -22,15 +22,15 @@ use self::watched::WatchedResource;
 use crate::attachments::words;
 use crate::diagnostic::Diagnostic;
 
-/// What a prompt begins with.
+/// Prefix of prompt commands.
 pub(super) const PREFIX: &str = "mcp__";
 const MAX_LISTED: usize = 500;
-/// How long a server may take to list them.
+/// Timeout of one server's listing.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 const MAX_MENTIONS: usize = 8;
-/// The most templates whose servers are asked for one completion.
+/// Maximum number of templates whose servers are queried for one completion.
 const MAX_TEMPLATES: usize = 4;
 
 #[derive(Debug, Clone)]
@@ -44,16 +44,15 @@ pub(super) struct NamedPrompt {
 struct Listed {
     prompts: Vec<NamedPrompt>,
     resources: Vec<Completion>,
-    /// Each with its server.
+    /// With the server of each.
     templates: Vec<(String, ResourceTemplate)>,
 }
 
-/// A suggestion for what is typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Completion {
     pub(super) value: String,
     pub(super) about: String,
-    /// The word ends here.
+    /// The word is complete.
     pub(super) is_whole: bool,
 }
 
@@ -63,13 +62,13 @@ impl Completion {
     }
 }
 
-/// What the servers of a conversation have. Clones share it.
+/// Prompts and resources of the servers of a conversation. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Library {
     client: Client,
     listed: Arc<Mutex<Listed>>,
     runtime: Handle,
-    /// Ends with the last clone.
+    /// The task ends with the last clone.
     listing: Arc<OnceLock<AbortOnDropHandle<()>>>,
     watched: Arc<Mutex<Vec<WatchedResource>>>,
 }
@@ -115,7 +114,7 @@ impl Library {
         Ok(rendered(&filled, toolbox).await)
     }
 
-    /// The resources that a message mentions, below its words.
+    /// The resources that a message mentions, appended to its text.
     pub(super) async fn with_mentions(
         &self,
         said: &mut UserInput,
@@ -142,7 +141,7 @@ impl Library {
         Ok(())
     }
 
-    /// What can follow what was typed: its beginning, and suggestions.
+    /// Completions: the start of the replaced word, and suggestions.
     pub(super) fn suggest(&self, begun: &str) -> (usize, Vec<Completion>) {
         let at = begun.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         let word = &begun[at..];
@@ -164,7 +163,7 @@ impl Library {
         }
     }
 
-    /// Resources, and what continues a template: its text, or values that its server suggests.
+    /// Resources, and completions of a template: its text, or values from its server.
     fn suggest_resource(&self, word: &str) -> Vec<Completion> {
         let (mut suggested, templates) = {
             let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -232,8 +231,8 @@ impl Library {
     }
 }
 
-/// What the running servers have. Those that fail or take too long have nothing, and none is
-/// started for this.
+/// Lists from the running servers; stopped ones are not started. A failure or timeout counts
+/// as an empty list.
 async fn list(client: &Client) -> Listed {
     let mut listed = Listed::default();
     let ready: Vec<String> = client
@@ -267,7 +266,7 @@ async fn list(client: &Client) -> Listed {
     listed
 }
 
-/// All arguments that a prompt needs.
+/// The arguments of a prompt; fails if a required one is missing.
 fn arguments(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>, Diagnostic> {
     let given = given(prompt, typed)?;
     let missing =
@@ -278,7 +277,7 @@ fn arguments(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>, D
     }
 }
 
-/// The arguments that were typed: `name=value`, or values in the order of the prompt.
+/// The typed arguments: `name=value`, or values in the order of the prompt.
 fn given(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>, Diagnostic> {
     let mut given: BTreeMap<String, String> = BTreeMap::new();
     let mut in_order = prompt.arguments.iter();
@@ -322,7 +321,7 @@ fn failed(what: &str, error: &mcp_client::Error) -> Diagnostic {
     Diagnostic::peer(format!("cannot read {}: {}", printable(what), printable(&error.to_string())))
 }
 
-/// Adds what a server said to a message.
+/// Appends a server's content to a message.
 pub(super) fn append(said: &mut UserInput, what: &str, UserInput { text, attachments }: UserInput) {
     let end = what.split(' ').next().unwrap_or_default();
     said.text
@@ -330,7 +329,7 @@ pub(super) fn append(said: &mut UserInput, what: &str, UserInput { text, attachm
     said.attachments.extend(attachments);
 }
 
-/// The text of a prompt, resource or result, bounded, and what is attached to it for the model.
+/// The text of a prompt, resource or result, bounded, and its attachments for the model.
 pub(super) async fn rendered(outcome: &ToolOutcome, toolbox: &Toolbox) -> UserInput {
     let rendered = render(outcome);
     let mut text = rendered.text;

@@ -1,4 +1,4 @@
-//! What is new since the last message and belongs to the next one: results of tasks that an earlier
+//! News since the last message that belong to the next one: results of tasks that an earlier
 //! process started, and attached resources that changed.
 
 use std::time::Duration;
@@ -13,15 +13,15 @@ use super::session::ChatSession;
 use crate::mcp::task_file::KeptTask;
 use crate::output::DIM;
 
-/// The most tasks that are asked about with one message.
+/// Maximum number of tasks polled per message.
 const MAX_TASKS: usize = 8;
 const TASK_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl ChatSession<'_> {
-    /// Adds what is new to a message, and tells the person.
+    /// Adds the news to a message, and informs the person.
     pub(super) async fn add_news(&self, said: &mut UserInput) {
         for kept in self.setup.fleet.tasks.of_conversation().into_iter().take(MAX_TASKS) {
-            // A server that is not there is asked again with the next message.
+            // An unavailable server is asked again with the next message.
             let _ = tokio::time::timeout(TASK_TIMEOUT, self.add_result(&kept, said)).await;
         }
         for name in self.library.with_changes(said, &self.toolbox).await {

@@ -1,5 +1,5 @@
-//! `/reload-mcp`: the servers of config.yaml as it is by now. Only what changed is touched, and a
-//! program that was not started before is started only after a person said yes.
+//! `/reload-mcp`: reloads the servers from config.yaml. Only changed servers are affected, and
+//! a new program is started only after the person confirmed it.
 
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ fn plan_text(plan: &ReloadReport) -> String {
     format!("config.yaml changes these servers:\n{}", lines.join("\n"))
 }
 
-/// The program that an entry would start and that was not started before.
+/// The program of an entry, if the old entry did not start it.
 fn new_program<'e>(old: Option<&ServerEntry>, new: &'e ServerEntry) -> Option<&'e StdioEndpoint> {
     let Endpoint::Stdio(program) = &new.endpoint else { return None };
     let is_same = match old.map(|old| &old.endpoint) {
@@ -152,7 +152,7 @@ async fn is_allowed(
     is_yes
 }
 
-/// Takes the entry of the old configuration, or none if it had none.
+/// Restores the entry of the old configuration, or removes it if there was none.
 fn leave_as_it_was(name: &str, servers: &mut Servers, old: &Servers) {
     let of =
         |servers: &Servers| servers.parsed.servers.iter().position(|one| one.entry.name == name);

@@ -22,7 +22,7 @@ use crate::table::counted;
 use crate::task_error::end_diagnostic;
 use crate::task_printer::{TaskPrinter, shortened};
 
-/// How much of the last message is shown when a conversation is resumed, in characters.
+/// Maximum length of the last message shown on resume, in characters.
 const MAX_LAST_CHARS: usize = 60;
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl ChatSession<'_> {
                 Ok(NextAction::GoOn) => {}
                 Ok(NextAction::Quit) => break,
                 Ok(NextAction::Break(diagnostic)) => return Err(diagnostic),
-                // Nobody reads any more, or the program has to end.
+                // The output is closed, or the program has to end.
                 Err(end) if end.message.is_none() || end.exit.is_of_signal() => {
                     let is_stop = end.exit == Exit::Interrupted && input.is_person();
                     if !is_stop {
@@ -83,7 +83,7 @@ impl ChatSession<'_> {
         self.library.unwatch().await;
         self.leave(input);
         match failed {
-            // A script should notice; a person has seen it.
+            // A script needs the exit code; a person has seen the error.
             Some(exit) if !input.is_person() => Err(already_told(exit)),
             _ => Ok(()),
         }
@@ -127,8 +127,8 @@ impl ChatSession<'_> {
         }
     }
 
-    /// The images whose paths a person typed or pasted. Paths in piped text are not files that a
-    /// person chose.
+    /// The images whose paths a person typed or pasted. Paths in piped text are ignored: no
+    /// person chose those files.
     async fn pasted(&self, words: &str) -> Vec<Attachment> {
         let home = self.session.environment.home.as_deref();
         let mut attached = Vec::new();
@@ -199,7 +199,7 @@ impl ChatSession<'_> {
         self.ask(Some(input), interrupts).await
     }
 
-    /// Whether nothing was said yet.
+    /// Whether there are no messages yet.
     fn is_empty(&self) -> bool {
         self.conversation.messages().iter().all(|one| matches!(one, Message::System { .. }))
     }
@@ -278,7 +278,7 @@ impl ChatSession<'_> {
     }
 }
 
-/// Does the work unless a signal comes first.
+/// Runs the work unless a signal comes first.
 async fn unless_stopped<T>(
     interrupts: &mut Interrupts,
     work: impl Future<Output = Result<T, Diagnostic>>,

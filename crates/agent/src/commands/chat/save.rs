@@ -1,4 +1,4 @@
-//! `/save`: the conversation as Markdown, in a file that was not there before.
+//! `/save`: writes the conversation as Markdown to a new file.
 
 use std::fs;
 use std::io::{self, Write};
@@ -40,7 +40,7 @@ pub(super) fn run(chat: &ChatSession<'_>, file: &str) -> Result<(), Diagnostic> 
     Ok(())
 }
 
-/// `~/` is the person's folder.
+/// Replaces `~/` by the home folder.
 fn expanded(file: &str, chat: &ChatSession<'_>) -> PathBuf {
     match (file.strip_prefix("~/"), &chat.session.environment.home) {
         (Some(rest), Some(home)) => home.join(rest),

@@ -1,4 +1,4 @@
-//! What commands of a conversation show.
+//! Output of chat commands.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ use crate::metrics_recorder;
 use crate::table::{Table, counted, fields, grouped};
 use crate::task_printer::{shortened, size};
 
-/// How long the counts of this moment may take to be stored.
+/// Timeout for storing the current counts.
 const FLUSH: Duration = Duration::from_millis(500);
-/// How much of a message is shown in a list of them.
+/// Maximum length of a message in a list.
 const MAX_EXCERPT_CHARS: usize = 200;
 
 pub(super) fn help(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
@@ -72,7 +72,7 @@ pub(super) fn model(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// What the model is offered, or what these words find.
+/// The tools offered to the model, or those that match these words.
 pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result<(), Diagnostic> {
     let registry = chat.toolbox.registry();
     let offered = chat.toolbox.offered();
@@ -234,7 +234,7 @@ pub(super) fn history(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     chat.output().text(fields(&lines))
 }
 
-/// Who wrote a message, and the beginning of it.
+/// The author of a message, and its beginning.
 pub(super) fn excerpt(message: &Message) -> (&'static str, String) {
     let (who, text) = match message {
         Message::System { text } => ("told", text.clone()),
@@ -256,7 +256,7 @@ pub(super) fn excerpt(message: &Message) -> (&'static str, String) {
     (who, shortened(&printable(&text), MAX_EXCERPT_CHARS))
 }
 
-/// Writes what a program asked for, without secrets.
+/// Prints the JSON response to a program, without secrets.
 pub(super) fn told(chat: &ChatSession<'_>, value: Value) -> Result<(), Diagnostic> {
     chat.output().json_line(&chat.setup.fleet.shown.json(value))
 }

@@ -1,4 +1,4 @@
-//! What can be typed behind a slash.
+//! The slash commands.
 
 use task_loop::nearest;
 use task_loop::untrusted::printable;
@@ -40,7 +40,7 @@ const fn known(
     SlashHelp { name, takes, does, slash }
 }
 
-/// All of them, in the order in which they are shown.
+/// In display order.
 pub(super) const ALL: [SlashHelp; 12] = [
     known("help", "", "Show this help", SlashCommand::Help),
     known(

@@ -1,4 +1,4 @@
-//! The member service: the settings for it, whether it is there, and what the key is good for.
+//! The member service: its settings, its reachability, and the access of the key.
 
 use std::time::Duration;
 
@@ -125,7 +125,7 @@ impl ServiceChecks<'_> {
         self.member.diagnostic(trouble).into()
     }
 
-    /// How far the clock of this machine is from that of the service.
+    /// The clock difference between this machine and the service.
     fn clock(&self, headers: &HeaderMap) -> Option<Finding> {
         let date = headers.get(DATE)?.to_str().ok()?;
         let theirs = OffsetDateTime::parse(date, &Rfc2822).ok()?.unix_timestamp();
@@ -184,7 +184,7 @@ impl ServiceChecks<'_> {
                 Finding::warning("no chat model is available, so `agent run` does not work");
             checks.push(check.hint("ask an operator to add a model provider to gateway.yaml"));
         }
-        // What else nobody set up is no trouble; what was set up and does not work is.
+        // Only a feature that is set up and fails is a problem.
         let broken = list.iter().filter(|found| !found.usable && !found.models.is_empty());
         checks.extend(broken.map(|found| {
             let reason = found.reason.as_deref().unwrap_or("no reason given");

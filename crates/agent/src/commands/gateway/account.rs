@@ -1,4 +1,4 @@
-//! Members and teams: created, listed, changed and credited alike.
+//! Members and teams: create, list, change and credit.
 
 use gateway::operator::Error;
 use gateway::rfc3339;
@@ -209,7 +209,7 @@ impl BudgetArgs {
     }
 }
 
-/// Changes the member or team of a name or an id.
+/// Changes the member or team with this name or id.
 pub(super) async fn change_account(
     kind: AccountKind,
     word: &str,

@@ -1,4 +1,4 @@
-//! `agent gateway alerts`: what operators were told, and a test of the channels.
+//! `agent gateway alerts`: sent alerts, and a test of the channels.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::operator_store::{Context, OperatorStore};
 use crate::diagnostic::Diagnostic;
 use crate::table::Table;
 
-/// How long the service may take to try a delivery, and how often it is asked.
+/// Timeout of a test delivery, and the poll interval.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 

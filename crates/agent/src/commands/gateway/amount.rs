@@ -1,4 +1,4 @@
-//! Amounts as they are typed and shown: credits with up to six places, or whole micro-credits.
+//! Amounts as input and output: credits with up to six decimals, or whole micro-credits.
 
 use ledger::Micros;
 

@@ -1,4 +1,4 @@
-//! `agent gateway audit`: every change that an operator made.
+//! `agent gateway audit`: every change by an operator.
 
 use gateway::rfc3339;
 use gateway_store::AuditEntry;

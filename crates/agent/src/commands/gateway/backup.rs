@@ -1,4 +1,4 @@
-//! `agent gateway backup` and `restore`: a copy of the database, and the way back.
+//! `agent gateway backup` and `restore`: copy and restore the database.
 
 use std::path::{Path, PathBuf};
 

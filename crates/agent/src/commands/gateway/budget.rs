@@ -1,4 +1,4 @@
-//! Budgets as they are typed and shown: an amount and a period, such as `10/month`.
+//! Budgets as input and output: an amount and a period, such as `10/month`.
 
 use ledger::{Budget, BudgetStatus, Period};
 use serde_json::{Value, json};

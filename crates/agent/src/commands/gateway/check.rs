@@ -1,4 +1,4 @@
-//! `agent gateway check`: everything that could keep the service from its work, looked at.
+//! `agent gateway check`: checks everything that the service needs.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -23,7 +23,7 @@ use crate::finding::{Finding, Findings, Severity};
 use crate::output::DIM;
 use crate::table::counted;
 
-/// How long a process that listens at our address may take to answer.
+/// Timeout for an answer of a process that listens at our address.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 const SEARCHED: &str = "weather";
@@ -135,7 +135,7 @@ fn from_problem(problem: gateway::Problem) -> Finding {
     Finding { hints: problem.hint.into_iter().collect(), ..Finding::error(problem.message) }
 }
 
-/// Asks a provider of search results for something. This may count against its quota.
+/// Sends a query to a search provider. This may count against its quota.
 async fn search_provider(provider: &SearchProvider) -> Finding {
     let upstream = match provider {
         SearchProvider::Remote { upstream, .. } => upstream,
@@ -158,7 +158,7 @@ async fn search_provider(provider: &SearchProvider) -> Finding {
     }
 }
 
-/// The secret of keys; a missing file is not made here.
+/// The secret of keys; a missing file is not created here.
 async fn secret(config: &Config, store: Option<&Store>) -> Finding {
     if let KeySecret::File(path) = &config.key_secret
         && !path.exists()
@@ -199,7 +199,7 @@ async fn parser(config: &Config) -> Finding {
     }
 }
 
-/// Whether the address is free, or the service itself has it.
+/// Whether the address is free, or in use by the service itself.
 fn listen(address: SocketAddr) -> Finding {
     match TcpListener::bind(address) {
         Ok(_) => Finding::good(format!("{address} is free")),
@@ -276,7 +276,7 @@ fn prices(config: &Config, found: &[(&Provider, Vec<String>)]) -> Vec<Finding> {
         let text = format!("{count}{aliases}: {range} micros per chat request");
         findings.push(Finding::good(text).of("prices"));
     }
-    // Only names: what a glob is for may be found tomorrow.
+    // Names only: models that match a glob may appear later.
     for (pattern, _) in config.prices.models().iter().filter(|(pattern, _)| !pattern.is_glob()) {
         if !ids.iter().any(|id| id == pattern.as_str()) {
             let text = format!("`{}` has a price, but no such model exists", pattern.as_str());
@@ -315,7 +315,7 @@ fn table(findings: &Findings) -> String {
         };
         let style = finding.severity.style();
         let subject = printable(finding.subject());
-        // A path is not cut.
+        // A path is not truncated.
         let what = escaped(&finding.what);
         text += &format!("{style}{mark}{style:#}  {subject:<width$}  {what}\n");
         for hint in &finding.hints {

@@ -1,4 +1,4 @@
-//! `gateway.yaml` as the commands find and read it.
+//! Search and reading of `gateway.yaml`.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ impl Location {
         };
         let path = std::path::absolute(&path).unwrap_or(path);
         let folder = path.parent().unwrap_or(Path::new("/"));
-        // A file that was named needs no home; its variables are then those of the process.
+        // A file named by option needs no home; its variables are those of the process.
         let scope = match session.home() {
             Ok(home) => scope(session, &home)?,
             Err(_) => Scope {
@@ -62,7 +62,7 @@ impl Location {
         Ok(File { path, reading })
     }
 
-    /// Reads the file again for a reload. `adjust` changes what the command line changed.
+    /// Reads the file again for a reload. `adjust` applies the options of the command line.
     pub(crate) fn source<A: Fn(&mut Config) + Send + Sync + 'static>(
         &self,
         session: &Session,
@@ -84,7 +84,7 @@ impl Location {
 }
 
 impl File {
-    /// What is wrong, in the order of the file, each on a line that editors can jump to.
+    /// Problems in file order, each on a line that editors can jump to.
     pub(crate) fn lines<'a>(
         &'a self,
         wanted: impl Fn(&Problem) -> bool + 'a,
@@ -109,7 +109,7 @@ impl File {
     }
 }
 
-/// Everything that keeps the service from its work, as one error.
+/// All problems that prevent the start of the service, as one error.
 pub(crate) fn problems(message: &str, problems: &[gateway::Problem]) -> Diagnostic {
     let mut diagnostic = Diagnostic::configuration(message);
     for problem in problems {

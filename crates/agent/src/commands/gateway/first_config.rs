@@ -1,4 +1,4 @@
-//! The first `gateway.yaml` of `agent up` and `agent gateway init`, and a folder of documents to search.
+//! The first `gateway.yaml` of `agent up` and `agent gateway init`, and its documents folder.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(in crate::commands) const SNIPPET: &str = "  openai:
     models: [gpt-5-mini]
 ";
 
-/// The folder whose files can be searched, beside the file.
+/// The folder of searchable files, next to the file.
 const DOCUMENTS: &str = "documents";
 
 const MODELS: &str = "../models";
@@ -45,7 +45,7 @@ pub(in crate::commands) struct FirstConfig<'a> {
     pub(in crate::commands) listen: &'a str,
     pub(in crate::commands) public_url: Option<&'a str>,
     pub(in crate::commands) database: &'a str,
-    /// The variable with the admin token.
+    /// The name of the variable with the admin token.
     pub(in crate::commands) admin_token: Option<&'a str>,
     pub(in crate::commands) log_level: &'a str,
 }
@@ -116,12 +116,12 @@ fn text(content: &FirstConfig<'_>) -> String {
     content.render().unwrap_or_default()
 }
 
-/// A text in quotes, so that it can have any letters.
+/// A text in quotes, so that it may contain any characters.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The provider that is shown, as a comment.
+/// The example provider, as a comment.
 fn marked() -> String {
     let lines = SNIPPET.lines().filter_map(|line| line.strip_prefix("  "));
     lines.flat_map(|line| ["  # ", line, "\n"]).collect()

@@ -107,7 +107,7 @@ fn number_of(node: &Node, name: &str) -> Option<f64> {
     }
 }
 
-/// The items of a list; none of anything else.
+/// The items of a list; empty for any other node.
 fn items(node: Option<&Node>) -> &[Node] {
     match node.map(|node| &node.value) {
         Some(Value::List(items)) => items,
@@ -115,7 +115,7 @@ fn items(node: Option<&Node>) -> &[Node] {
     }
 }
 
-/// A text as it is written in the new file.
+/// A text, quoted for the new file.
 fn quoted(text: &str) -> String {
     let is_plain = !text.is_empty()
         && text.starts_with(|first: char| first.is_ascii_alphabetic())

@@ -154,7 +154,7 @@ async fn write(
     })
 }
 
-/// Providers whose API key is known, or is typed now.
+/// Providers with an API key that is known or typed now.
 fn hosted_providers(
     args: &Args,
     person: Option<&Prompt>,
@@ -185,7 +185,7 @@ fn hosted_providers(
     Ok(args.provider.clone())
 }
 
-/// An option, else what a person types, else the default.
+/// An option, else the typed answer, else the default.
 fn answered(
     person: Option<&Prompt>,
     given: Option<&String>,

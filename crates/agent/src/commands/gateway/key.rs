@@ -1,4 +1,4 @@
-//! `agent gateway key`: what members show to be let in.
+//! `agent gateway key`: the API keys of members.
 
 mod options;
 
@@ -89,7 +89,7 @@ fn scopes(record: &KeyRecord) -> String {
     record.key.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(",")
 }
 
-/// A key for programs; never its secret.
+/// The JSON of a key, without its secret.
 pub(super) fn key_json(record: &KeyRecord, session: &Session) -> Value {
     let (key, limits) = (&record.key, &record.limits);
     json!({

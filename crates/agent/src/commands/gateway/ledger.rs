@@ -1,4 +1,4 @@
-//! `agent gateway ledger`: what was charged and paid, and whether it adds up.
+//! `agent gateway ledger`: charges, payments, and the check of their sums.
 
 use std::iter;
 

@@ -1,4 +1,4 @@
-//! Model servers on this machine: where they usually are, and whether they are there.
+//! Model servers on this machine: their usual addresses, and their detection.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ const USUAL: &[(&str, &str)] = &[
     ("vllm", "http://127.0.0.1:8000/v1"),
     ("lmstudio", "http://127.0.0.1:1234/v1"),
 ];
-/// How long one may take to be connected, and to say what it has.
+/// Timeouts of connecting and of listing the models.
 const MAX_CONNECT: Duration = Duration::from_millis(500);
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// What the ids of its models begin with.
+    /// The prefix of its model ids.
     pub(crate) name: String,
     pub(crate) base_url: Uri,
 }
@@ -48,7 +48,7 @@ pub(crate) fn named(text: &str) -> Result<Server, String> {
     Ok(Server { name: name.to_owned(), base_url })
 }
 
-/// Where to look: at the usual places unless that is not wanted, and where was said.
+/// The addresses to probe: the usual ones unless `no_discover`, and the given ones.
 pub(crate) fn candidates(given: &[Server], no_discover: bool) -> Vec<Server> {
     let mut servers = given.to_vec();
     let usual = USUAL.iter().filter(|_| !no_discover);
@@ -59,7 +59,7 @@ pub(crate) fn candidates(given: &[Server], no_discover: bool) -> Vec<Server> {
     servers
 }
 
-/// Looks everywhere at the same time; gives those that say what models they have.
+/// Probes all servers concurrently; returns those that list models.
 pub(crate) async fn look(servers: Vec<Server>) -> Vec<DetectedServer> {
     let looked = servers.into_iter().map(|server| async move {
         let asked = probe::models(&provider(&server)).await.ok()?;
@@ -70,8 +70,7 @@ pub(crate) async fn look(servers: Vec<Server>) -> Vec<DetectedServer> {
     join_all(looked).await.into_iter().flatten().collect()
 }
 
-/// Adds those that the configuration does not have, neither by name nor by address; gives their
-/// names.
+/// Adds those that the configuration lacks, by name and by address; returns their names.
 pub(crate) fn merge(config: &mut Config, found: &[DetectedServer]) -> Vec<String> {
     let mut added = Vec::new();
     for DetectedServer { server, .. } in found {
@@ -87,7 +86,7 @@ pub(crate) fn merge(config: &mut Config, found: &[DetectedServer]) -> Vec<String
     added
 }
 
-/// Host and port; this machine has two names.
+/// Host and port; treats both names of this machine as equal.
 fn place(uri: &Uri) -> (String, u16) {
     let host = uri.host().unwrap_or_default().to_ascii_lowercase();
     let host = if host == "localhost" { "127.0.0.1".to_owned() } else { host };

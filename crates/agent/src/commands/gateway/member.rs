@@ -1,4 +1,4 @@
-//! `agent gateway member`: who may use the service, and what they have.
+//! `agent gateway member`: the members of the service and their accounts.
 
 use clap::Subcommand;
 use gateway_store::{MemberChange, Role};

@@ -1,4 +1,4 @@
-//! `agent gateway migrate`: the schema of the database brought up to date.
+//! `agent gateway migrate`: updates the schema of the database.
 
 use gateway::config::Config;
 use gateway_store::{Error, SchemaState, Store};
@@ -91,7 +91,7 @@ fn tell_state(state: SchemaState, context: Context<'_>) -> Result<(), Diagnostic
     if is_current { Ok(()) } else { Err(Diagnostic::already_told()) }
 }
 
-/// The number of a schema; 0 where there is none.
+/// The schema version; 0 if there is none.
 pub(crate) fn version(state: SchemaState) -> i64 {
     match state {
         SchemaState::Empty => 0,

@@ -1,4 +1,4 @@
-//! Moments and periods as they are typed and shown.
+//! Times and periods as input and output.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use ledger::Time;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// The longest period, in seconds: a hundred years.
+/// Maximum period, in seconds: a hundred years.
 const MAX_PERIOD_SECONDS: u64 = 100 * 365 * 86400;
 
 const UNITS: &[(char, u64)] = &[('s', 1), ('m', 60), ('h', 3600), ('d', 86400), ('w', 7 * 86400)];
@@ -29,7 +29,7 @@ pub(crate) fn period(text: &str) -> Result<Duration, Diagnostic> {
     })
 }
 
-/// Reads a moment in the future: a period from now, or RFC 3339.
+/// Reads a future time: a period from now, or RFC 3339.
 pub(crate) fn moment(text: &str, session: &Session) -> Result<Time, Diagnostic> {
     let now = now(session);
     if let Ok(period) = period(text) {
@@ -50,7 +50,7 @@ pub(crate) fn now(session: &Session) -> Time {
     Time::from_millis(session.clock.now().as_ms())
 }
 
-/// A moment for a person, to the second.
+/// A time for a person, to the second.
 pub(crate) fn shown(at: Time) -> String {
     let text: String = rfc3339(at).chars().take("2027-01-31T00:00:00".len()).collect();
     text.replace('T', " ")

@@ -1,4 +1,4 @@
-//! The opened books of the service: what the commands of an operator work on.
+//! The opened database, for the commands of an operator.
 
 use std::fmt::Display;
 use std::fs;
@@ -25,10 +25,10 @@ use crate::session::Session;
 use crate::table::Table;
 
 const KEY_PREFIX: &str = "agk_";
-/// How many members are looked through for one that was probably meant.
+/// Maximum number of members searched for a similar name.
 const MAX_LOOKED_THROUGH: u32 = 1000;
 
-/// The opened database, with whom the audit log shall name.
+/// The opened database, with the name for the audit log.
 #[derive(Debug)]
 pub(crate) struct OperatorStore<'a> {
     pub(crate) context: Context<'a>,
@@ -74,7 +74,7 @@ impl Context<'_> {
         self.with_config(self.load()?, work)
     }
 
-    /// Works with the database of a configuration that was read.
+    /// Works with the database of a loaded configuration.
     pub(crate) fn with_config<T>(
         self,
         config: Config,
@@ -121,12 +121,12 @@ impl OperatorStore<'_> {
         Operator { store: &self.store, by: &self.by }
     }
 
-    /// The present windows of budgets.
+    /// The current budget windows.
     pub(crate) fn windows(&self) -> Windows {
         self.config.calendar.windows(now(self.session))
     }
 
-    /// Hashes the keys of this database; a secret that made none of its keys is refused.
+    /// The key hasher of this database; fails if the secret does not match its keys.
     pub(crate) async fn hasher(&self) -> Result<KeyHasher, Diagnostic> {
         key_hasher(&self.config, &self.store).await
     }
@@ -173,7 +173,7 @@ impl OperatorStore<'_> {
         })
     }
 
-    /// The member or team of this name or id, whichever it is.
+    /// The member or team with this name or id.
     pub(crate) async fn any_account(&self, word: &str) -> Result<Member, Diagnostic> {
         match self.find(word).await? {
             Some(account) => Ok(account),
@@ -181,7 +181,7 @@ impl OperatorStore<'_> {
         }
     }
 
-    /// The processes that serve from the database; an error if there are none.
+    /// The processes that serve from the database; fails if there are none.
     pub(crate) async fn processes(&self) -> Result<Vec<ProcessReport>, Diagnostic> {
         let all = self.store.processes().await?;
         if all.is_empty() {
@@ -191,7 +191,7 @@ impl OperatorStore<'_> {
         Ok(all)
     }
 
-    /// The key of a public id, or of a whole key.
+    /// The key with this public id, or of a whole key.
     pub(crate) async fn key(&self, word: &str) -> Result<KeyRecord, Diagnostic> {
         let id = match ApiKey::parse(word) {
             Some(key) => key.public_id().to_owned(),
@@ -199,7 +199,7 @@ impl OperatorStore<'_> {
         };
         let found = self.store.key(&id).await?;
         found.ok_or_else(|| {
-            // It may be a secret that was mistyped: it is not repeated.
+            // It may be a mistyped secret: it is not repeated.
             let shown: String = id.chars().take(12).collect();
             Diagnostic::failed(format!("unknown key `{}`", printable(&shown)))
                 .hint("list keys with `agent gateway key list`")

@@ -1,4 +1,4 @@
-//! `agent gateway provider`: where models and results are.
+//! `agent gateway provider`: the providers of models and of search results.
 
 mod test;
 
@@ -120,7 +120,7 @@ fn list(context: Context<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// What a refusal with this status is usually about.
+/// The usual cause of this status.
 pub(super) fn status_hint(status: u16) -> Option<&'static str> {
     match status {
         401 | 403 => Some("check `api_key`: the provider rejects the key"),
@@ -129,7 +129,7 @@ pub(super) fn status_hint(status: u16) -> Option<&'static str> {
     }
 }
 
-/// The providers that get no new requests; none if there is no database yet.
+/// The drained providers; none if there is no database yet.
 fn drained(config: &Config) -> Result<Vec<String>, Diagnostic> {
     block_on(async {
         let Ok(store) = gateway::open_store(config).await else { return Ok(Vec::new()) };
@@ -146,7 +146,7 @@ fn place_of_models(provider: &Provider) -> String {
     }
 }
 
-/// Where a provider of results is, and whether it is sent a key.
+/// The address of a search provider, and whether it gets a key.
 fn place(provider: &SearchProvider) -> (String, bool) {
     match provider {
         SearchProvider::Remote { upstream, .. } => {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::operator_store::{Context, OperatorStore};
 use crate::diagnostic::Diagnostic;
 
-/// How long processes may take to follow, and how often they are asked.
+/// Timeout for all processes to reload, and the poll interval.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -41,7 +41,7 @@ pub(crate) fn run(context: Context<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Asks for a reload, and waits until every process has followed it.
+/// Requests a reload, and waits until every process has completed it.
 async fn follow(books: &OperatorStore<'_>) -> Result<Vec<ProcessReport>, Diagnostic> {
     books.processes().await?;
     let generation = books.operator().request_reload().await?;

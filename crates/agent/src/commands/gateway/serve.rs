@@ -21,7 +21,7 @@ use crate::log;
 use crate::runtime::Signals;
 use crate::session::Session;
 
-/// How long providers are waited for that are asked for their models.
+/// Maximum wait for the model lists of providers.
 const MAX_DISCOVERY: Duration = Duration::from_secs(3);
 
 const CLIENT_NAME: &str = "agent";
@@ -63,12 +63,12 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         tell(address(&ready)?, session)?;
         until_stopped(ready, signals, Hangup::Reload, session).await
     });
-    // Nothing is waited for any more.
+    // Do not wait for remaining tasks.
     runtime.shutdown_background();
     done
 }
 
-/// A runtime that uses all of the machine.
+/// A runtime that uses all cores.
 pub(crate) fn runtime() -> Result<Runtime, Diagnostic> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -87,7 +87,7 @@ pub(crate) async fn ready(config: Config) -> Result<Ready, Diagnostic> {
     Ok(ready)
 }
 
-/// A service that is reached by https serves the document that MCP clients sign in with.
+/// A service that is reached by https serves the client document of MCP sign-ins.
 fn offer_client_document(ready: &Ready) {
     if let Some(address) = ready.service.client_document_address() {
         let document = client_document::make(&address, CLIENT_NAME, None);
@@ -95,7 +95,7 @@ fn offer_client_document(ready: &Ready) {
     }
 }
 
-/// Does something unless a signal comes first.
+/// Runs the work unless a signal comes first.
 pub(crate) async fn unless_stopped<T>(
     signals: &mut Signals,
     work: impl Future<Output = Result<T, Diagnostic>>,
@@ -131,7 +131,7 @@ pub(crate) enum Hangup {
     Stop,
 }
 
-/// Serves until a signal comes, then drains; a second signal does not wait for that.
+/// Serves until a signal comes, then drains; a second signal skips the draining.
 pub(crate) async fn until_stopped(
     ready: Ready,
     mut signals: Signals,
@@ -141,7 +141,7 @@ pub(crate) async fn until_stopped(
     let reloads = ready.service.reloads().clone();
     let by = Actor { name: "signal:SIGHUP".to_owned(), request: None };
     let (stop, stopped) = oneshot::channel::<()>();
-    // On the threads of the runtime, not on the one that waits here.
+    // On the threads of the runtime, not on the main thread.
     let serving = tokio::spawn(gateway::serve(ready, async {
         let _ = stopped.await;
     }));

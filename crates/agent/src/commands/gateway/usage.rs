@@ -1,4 +1,4 @@
-//! `agent gateway usage`: what members used, summed up.
+//! `agent gateway usage`: usage totals of members.
 
 use gateway::usage::UsageOrder;
 use ledger::AccountKind;

@@ -1,4 +1,4 @@
-//! `agent mcp add`: a server from flags, or from what the documentation of other clients shows.
+//! `agent mcp add`: adds a server from flags, or from documentation of other clients.
 
 mod published;
 
@@ -154,7 +154,7 @@ struct PastedConfig<'a> {
 }
 
 impl<'a> PastedConfig<'a> {
-    /// The text behind `--paste`, or a single argument that can be nothing else.
+    /// The text of `--paste`, or a single argument that can only be pasted text.
     fn find(args: &'a Args) -> Result<Option<Self>, Diagnostic> {
         let is_text = |text: &str| text == "-" || text.trim_start().starts_with('{');
         let is_open = args.paste.is_none() && args.url.is_none() && args.command.is_empty();
@@ -226,7 +226,7 @@ fn typed(args: &Args) -> Result<Found, Diagnostic> {
     Ok(Found { name, scope: None, entry: Json::Object(entry), notes: Vec::new(), unusable: None })
 }
 
-/// Names and values around the first separator. An error never shows the value.
+/// Names and values around the first separator. Errors never show the value.
 fn pairs(flag: &str, texts: &[String], separators: &[char]) -> Result<Option<Json>, Diagnostic> {
     let mut values = Map::new();
     for text in texts {
@@ -380,7 +380,7 @@ pub(super) fn tell_moved(session: &Session, saved: &SavedServers) {
     tell_notes(session, &saved.notes);
 }
 
-/// What a person should know; programs find it in the document.
+/// Prints notes for a person; programs get them in the JSON.
 fn tell_notes<'n>(session: &Session, notes: impl IntoIterator<Item = &'n String>) {
     if !session.output.is_json() {
         for note in notes {

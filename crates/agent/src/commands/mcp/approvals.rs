@@ -1,4 +1,4 @@
-//! `agent mcp approvals`: the tools that run without a question, and taking that back.
+//! `agent mcp approvals`: lists and revokes remembered approvals of tools.
 
 use serde_json::{Value, json};
 use task_loop::approval_memory::ApprovalMemory;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut revoked = 0;
     for name in &args.revoke {
         let memory = ApprovalMemory::read(&store).or_failed(CANNOT)?;
-        // Names of tools and folders of projects may contain slashes, too.
+        // Tool names and project folders may contain slashes, too.
         let meant = memory.all().find_map(|(server, tool, _)| {
             let is_tool =
                 name.strip_prefix(server).and_then(|it| it.strip_prefix('/')) == Some(tool);

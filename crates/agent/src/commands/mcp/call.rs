@@ -1,4 +1,4 @@
-//! `agent mcp call`: one call of one tool.
+//! `agent mcp call`: calls a tool.
 
 pub(super) mod result;
 
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     result::show(&tool, &outcome, args.output.as_deref(), &fleet.shown, session)
 }
 
-/// The model that answers the server, where a service is configured.
+/// The model for sampling requests of the server, if a service is configured.
 fn models(
     fleet: &McpServers,
     recorder: &Recorder,
@@ -146,7 +146,7 @@ impl Call<'_> {
         }
     }
 
-    /// Why the tool is not there: its server is not, or it does not have it.
+    /// Why the tool is missing: its server is unavailable, or does not have it.
     fn not_there(&self, client: &Client) -> Diagnostic {
         let failed = self.fleet.failures(client, &self.target.servers).into_iter().next();
         if let Some((_, why)) = failed {
@@ -210,7 +210,7 @@ impl Call<'_> {
     }
 }
 
-/// Shows on a terminal how far the call is.
+/// Shows the progress of the call on a terminal.
 pub(super) fn progress(fleet: &McpServers) -> mcp_client::ProgressSink {
     let (reporter, shown) = (Arc::clone(&fleet.reporter), fleet.shown.clone());
     Arc::new(move |progress: Progress| reporter.waiting_for(shown.line(&progress.to_string())))
@@ -264,7 +264,7 @@ fn check_arguments(tool: &RegisteredTool, arguments: &Value) -> Result<(), Diagn
 #[derive(Debug)]
 struct Target {
     name: String,
-    /// The tool's own name, when it was typed behind its server.
+    /// The native name of the tool, if typed after its server.
     native: Option<String>,
     servers: Vec<ServerEntry>,
 }
@@ -278,13 +278,13 @@ impl Target {
         }
         let may_own = |entry: &&ServerEntry| {
             let prefix = registered_name(&entry.name, "");
-            // Names over the limit are cut before the tool's own begins.
+            // Names over the limit are cut before the native name begins.
             let is_cut = prefix.len() + 1 + HASH_CHARS > typed.len();
             typed.starts_with(&prefix) || (is_cut && typed.len() == MAX_NAME_CHARS)
         };
         let found: Vec<ServerEntry> = servers.entries().filter(may_own).cloned().collect();
         if found.is_empty() {
-            // A server with a faulty entry is not among the others: its faults are the reason.
+            // A server with a faulty entry is missing from the list: its faults are the reason.
             let names =
                 servers.parsed.problems.iter().filter_map(|problem| problem.section.as_ref());
             let mut faulty = names.filter(|name| typed.starts_with(&registered_name(name, "")));
@@ -300,7 +300,7 @@ impl Target {
         Self { name: typed.to_owned(), native: None, servers: found }.enabled()
     }
 
-    /// Only the servers that take part, unless none does.
+    /// Only the enabled servers; fails if there are none.
     fn enabled(mut self) -> Result<Self, Diagnostic> {
         if let [first, ..] = &*self.servers
             && !self.servers.iter().any(|entry| entry.enabled)
@@ -320,7 +320,7 @@ impl Target {
         }
     }
 
-    /// Whether a server's own name of a tool is the one that was meant.
+    /// Whether this native name is the requested one.
     fn is(&self, native: &str) -> bool {
         match &self.native {
             Some(meant) => meant == native,
@@ -331,7 +331,7 @@ impl Target {
     }
 }
 
-/// The end of a name that was cut: `_` and eight digits.
+/// Length of the suffix of a cut name: `_` and eight digits.
 const HASH_CHARS: usize = 9;
 
 fn ambiguous(typed: &str, found: &[ServerEntry]) -> Option<Diagnostic> {

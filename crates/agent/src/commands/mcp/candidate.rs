@@ -1,4 +1,4 @@
-//! A server that may be added: checked before anybody is asked, shown without its secrets, and
+//! A server that may be added: checked before the confirmation, shown without its secrets, and
 //! saved with them in the profile's `.env`.
 
 use std::path::PathBuf;
@@ -25,10 +25,10 @@ use crate::session::Session;
 pub(crate) struct Candidate {
     pub(super) name: String,
     pub(super) entry: Json,
-    /// The same, understood.
+    /// The parsed entry.
     pub(super) configured: Configured,
     pub(super) notes: Vec<String>,
-    /// Secrets that the entry refers to, to be stored with it.
+    /// Secrets that the entry refers to, stored with it.
     pub(super) secrets: Vec<NewSecret>,
 }
 
@@ -38,10 +38,10 @@ pub(super) struct NewSecret {
     pub(super) value: String,
 }
 
-/// What becomes of secrets that were given literally.
+/// How literal secrets are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SecretHandling {
-    /// They go to the profile's `.env`, and the entry refers to them.
+    /// They are moved to the profile's `.env`, and the entry refers to them.
     Move,
     Keep,
 }
@@ -49,7 +49,7 @@ pub(super) enum SecretHandling {
 #[derive(Debug)]
 pub(super) struct SavedServers {
     pub(super) file: PathBuf,
-    /// Where secrets are stored.
+    /// The place where secrets are stored.
     pub(super) secrets: String,
     pub(super) replaced: Vec<String>,
     pub(super) moved: Vec<MovedSecret>,
@@ -111,7 +111,7 @@ impl Candidate {
         if self.runs() { "stdio" } else { "http" }
     }
 
-    /// What would run or be connected to, without secrets.
+    /// The command or URL, without secrets.
     pub(super) fn shown(&self) -> String {
         let names = |pairs: &[(String, Text)]| {
             pairs.iter().map(|(name, _)| printable(name)).collect::<Vec<_>>().join(", ")
@@ -140,7 +140,7 @@ fn word(text: &Text) -> String {
     if is_one_word { printable(shown) } else { printable(&Json::from(shown).to_string()) }
 }
 
-/// Saves candidates under the lock: all of them, or none.
+/// Saves candidates under the lock: all or none.
 pub(super) fn save(
     session: &Session,
     candidates: &[Candidate],

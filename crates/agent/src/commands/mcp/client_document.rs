@@ -1,4 +1,4 @@
-//! `agent mcp client-document`: the document that tells authorization servers who we are.
+//! `agent mcp client-document`: the document that identifies us to authorization servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             session.output.note(format!("wrote {}", path.display()));
         }
     }
-    // A program has the document, and nothing else to read.
+    // A program needs only the document.
     if !session.output.is_json() {
         tell_rules(&url, session);
     }

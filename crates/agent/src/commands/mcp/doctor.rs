@@ -1,4 +1,4 @@
-//! `agent mcp doctor`: everything that could be wrong, each with what to do about it.
+//! `agent mcp doctor`: checks MCP servers, with a fix for each problem.
 
 mod offline;
 
@@ -66,7 +66,7 @@ pub(crate) fn look(
 ) -> Result<DoctorResult, Diagnostic> {
     let fleet = McpServers::load(session, MessageSink::Kept)?;
     let chosen: Vec<&Configured> = match server {
-        // One that has errors is not among the servers; its problems are findings.
+        // A server with errors is not listed; its problems are findings.
         Some(name) if has_errors(&fleet, name) => Vec::new(),
         Some(name) => vec![fleet.servers.find(name)?],
         None => fleet.servers.parsed.servers.iter().collect(),
@@ -80,7 +80,7 @@ pub(crate) fn look(
     let entries: Vec<_> =
         chosen.iter().map(|found| &found.entry).filter(|entry| entry.enabled).collect();
     unused_documents(&entries, &mut findings);
-    // What is known to fail is not tried.
+    // Servers with known errors are not tried.
     let worth_trying = |entry: &&ServerEntry| entry.enabled && !findings.has_error(&entry.name);
     let enabled: Vec<_> = chosen.iter().map(|found| &found.entry).filter(worth_trying).collect();
     if let Connectivity::Online { at_most } = reach {
@@ -116,7 +116,7 @@ fn is_bad(findings: &Findings) -> bool {
     findings.worst() > Some(Severity::Advice)
 }
 
-/// The worst comes last, nearest to the prompt.
+/// The worst come last, next to the prompt.
 fn text(findings: &Findings, shown: &Sanitizer) -> String {
     let mut sorted: Vec<&Finding> = findings.all.iter().collect();
     sorted.sort_by_key(|finding| finding.severity);
@@ -157,7 +157,7 @@ fn json(findings: &Findings) -> Value {
     json!({ "healthy": !is_bad(findings), "findings": all.collect::<Vec<_>>() })
 }
 
-/// Tokens of all tools together from which on less would be better.
+/// The number of tokens of all tools from which on a finding advises fewer.
 const MANY_TOKENS: u32 = 20_000;
 
 fn online(
@@ -239,7 +239,7 @@ fn online(
         Ok(())
     })?;
     for (server, text) in fleet.reporter.warnings() {
-        // Whatever is worse shows in the state of the server.
+        // The state of the server covers worse results.
         findings.add(Finding::advice(text).of(&*server));
     }
     Ok(())
@@ -279,7 +279,7 @@ fn check_documents(
     let spinner = session.output.spinner();
     spinner.set_message(format!("fetching {}", counted(used.len(), "client document")));
     let done = fleet.run(Vec::new(), async |_| {
-        // Most servers share one document, and what judges its certificate.
+        // Most servers share one document and its certificate settings.
         let mut known: Vec<(&str, &Verify, Result<FetchedDocument, String>)> = Vec::new();
         for DocumentUse { entry, http, url } in &used {
             let is_it = |known: &&(&str, &Verify, _)| known.0 == *url && *known.1 == http.verify;

@@ -1,4 +1,4 @@
-//! `agent mcp import`: servers of other clients on this machine, one by one.
+//! `agent mcp import`: imports servers of other clients on this machine, one by one.
 
 mod files;
 
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// The clients whose files are known.
+/// The supported clients.
 const CLIENTS: [(&str, Kind); 9] = [
     ("claude-desktop", Kind::ClaudeDesktop),
     ("claude-code", Kind::ClaudeCode),
@@ -163,7 +163,7 @@ impl ExistingServers {
         Row { file: file.path.clone(), name, scope, fate }
     }
 
-    /// Whether the configuration says exactly this already, its secrets in `.env`.
+    /// Whether the configuration has exactly this server, with its secrets in `.env`.
     fn has(&self, candidate: &Candidate) -> bool {
         let Some(entry) = self.file.entry(&candidate.name) else { return false };
         let mut ours = candidate.entry.clone();
@@ -182,7 +182,7 @@ impl Row {
     }
 }
 
-/// The servers of a file; nothing if only other things stand there.
+/// The servers of a file; `None` if it has other content only.
 fn servers_of(file: &File) -> Result<Option<Vec<Found>>, Diagnostic> {
     let size = std::fs::metadata(&file.path).or_cannot("read", &file.path)?.len();
     let found = if usize::try_from(size).is_ok_and(|size| size > MAX_FOREIGN_BYTES) {
@@ -197,7 +197,7 @@ fn servers_of(file: &File) -> Result<Option<Vec<Found>>, Diagnostic> {
     }
 }
 
-/// Says that a file that was found cannot be read; the others can.
+/// Reports an unreadable file; the others are still imported.
 fn unreadable(file: &File, diagnostic: Diagnostic, session: &Session) -> Json {
     let reason = diagnostic.causes.join(": ");
     if !session.output.is_json() {
@@ -249,7 +249,7 @@ fn decide(
         }
         ImportOutcome::New { candidate, is_conflict } => (*candidate, is_conflict),
     };
-    // The earlier of two new ones may have been declined.
+    // The earlier of two new ones may be declined.
     let is_only_shown = prompt.is_none() && !args.yes;
     let is_conflict = is_conflict && (is_only_shown || taken.contains(&candidate.name));
     let mut words = candidate.shown();
@@ -283,7 +283,7 @@ fn decide(
     Ok((told, candidate))
 }
 
-/// Asks about one server; where the name is taken, for another name.
+/// Asks about one server; if its name is taken, for another name.
 fn asked(
     prompt: &Prompt,
     mut candidate: Candidate,

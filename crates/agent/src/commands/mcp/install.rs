@@ -1,4 +1,4 @@
-//! `agent mcp install`: the server of an install link, after a person has seen it and said yes.
+//! `agent mcp install`: installs the server of an install link, after confirmation.
 
 mod dangers;
 pub(crate) mod dialog;
@@ -117,7 +117,7 @@ fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The name, or another one if a server has it already; nothing if the person gives up.
+/// The name, or another one if it is taken; `None` if the person gives up.
 fn free_name(
     name: &str,
     file: &ServersFile,

@@ -61,19 +61,19 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     session.output.text(format!("{link}\n"))
 }
 
-/// Mappings whose keys are free.
+/// Mappings with free keys.
 const FREE: [&str; 2] = ["env", "headers"];
 const PATHS: [&str; 7] =
     ["command", "args", "env", "cwd", "ssl_verify", "client_cert", "client_key"];
 
-/// What references stand for here: too short to be a secret, and fit for a host, a port, a number
+/// Replacement of references: too short to be a secret, and valid as a host, a port, a number
 /// and a switch.
 const HARMLESS: &str = "1";
 
 #[derive(Debug)]
 struct Shareable {
     entry: Map<String, Json>,
-    /// The secrets it had, and what replaces them.
+    /// The secrets it had, and their replacements.
     replaced: Vec<MovedSecret>,
     notes: Vec<String>,
 }
@@ -86,7 +86,7 @@ impl Shareable {
             leave_out_unknown(entry, &mut notes);
         }
         let known = credentials(&understood(name, &entry)?.secrets);
-        // The file is never written: only names for the references are wanted.
+        // The file is never written: it only makes names for the references.
         let names = SecretsFile::scratch();
         let mut sweep = Sweep { name, known, names, replaced: Vec::new() };
         sweep.value("", &mut entry)?;
@@ -101,7 +101,7 @@ impl Shareable {
     }
 }
 
-/// Leaves out unknown keys: their values might be secret.
+/// Removes unknown keys: their values might be secret.
 fn leave_out_unknown(entry: &mut Map<String, Json>, notes: &mut Vec<String>) {
     let mut leave_out = |section: &str, values: &mut Map<String, Json>| {
         values.retain(|key, _| {
@@ -123,8 +123,8 @@ fn leave_out_unknown(entry: &mut Map<String, Json>, notes: &mut Vec<String>) {
     }
 }
 
-/// The entry with every reference resolved to something harmless: what is a secret then was
-/// written literally. One that cannot be understood may hold anything and is refused.
+/// The entry with every reference resolved to a harmless value: any remaining secret was
+/// written literally. An invalid entry may hold anything and is refused.
 fn understood(name: &str, entry: &Json) -> Result<Configured, Diagnostic> {
     let texts = strings(entry);
     let references = texts.iter().flat_map(|text| Scope::default().resolve(text).1);
@@ -148,7 +148,7 @@ fn credentials(secrets: &[KnownSecret]) -> Vec<KnownSecret> {
     secrets.iter().filter(|secret| !is_whole(secret)).cloned().collect()
 }
 
-/// An error if a secret is still there, such as one beside a reference.
+/// Fails if a secret is left, such as one beside a reference.
 fn refuse_secrets(name: &str, entry: &Json) -> Result<(), Diagnostic> {
     let configured = understood(name, entry)?;
     let texts = strings(entry);
@@ -168,7 +168,7 @@ fn cannot_be_left_out(name: &str, key: &str) -> Diagnostic {
         .hint("move the whole value to `.env` and refer to it as `${NAME}`")
 }
 
-/// The key whose value is not shown as it is written, if there is one.
+/// The key whose value is masked in the output, if there is one.
 fn masked(endpoint: &Endpoint) -> Option<String> {
     let hides = |text: &Text| text.shown() != text.written();
     let within = |section: &str, pairs: &[(String, Text)]| {
@@ -189,7 +189,7 @@ fn masked(endpoint: &Endpoint) -> Option<String> {
     }
 }
 
-/// Puts references where secrets are left, wherever they stand.
+/// Replaces remaining secrets by references, anywhere in the entry.
 struct Sweep<'s> {
     name: &'s str,
     /// The longest first.
@@ -226,7 +226,7 @@ impl Sweep<'_> {
         let tokens = text.split_whitespace().filter(|word| looks_like_token(word));
         found.extend(tokens.map(|token| KnownSecret::new("token", token)));
         for secret in found.iter().filter(|secret| !secret.value().is_empty()) {
-            // It may have gone with a longer one.
+            // It may have been replaced with a longer one.
             if text.contains(secret.value()) {
                 let reference = self.reference(key, secret)?;
                 *text = text.replace(secret.value(), &reference);
@@ -266,7 +266,7 @@ fn is_reference(text: &str) -> bool {
     name.is_some_and(|name| !name.contains(['{', '}']))
 }
 
-/// Notes what may not fit another machine.
+/// Notes settings that may not fit another machine.
 fn note_machine(entry: &Map<String, Json>, notes: &mut Vec<String>) {
     for key in PATHS {
         let paths = entry.get(key).map(strings).unwrap_or_default().into_iter();

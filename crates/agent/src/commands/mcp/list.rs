@@ -1,4 +1,4 @@
-//! `agent mcp list`: every configured server and how it is.
+//! `agent mcp list`: the status of all configured servers.
 
 pub(crate) mod report;
 
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Waits until every server is settled, and says meanwhile which ones are not.
+/// Waits until every server is settled, and shows the unsettled ones meanwhile.
 async fn wait(client: &Client, fleet: &McpServers, most: Duration) {
     let settled = client.wait_until_settled(most);
     tokio::pin!(settled);
@@ -144,7 +144,7 @@ fn nothing(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
 
 const POLL: Duration = Duration::from_secs(1);
 
-/// Shows changes until it is interrupted, which is how it is meant to end.
+/// Shows changes until it is interrupted, which is the normal exit.
 fn run_watch(mut fleet: McpServers, session: &Session, drawn: bool) -> Result<(), Diagnostic> {
     let entries: Vec<_> = fleet.servers.entries().cloned().collect();
     let files = [fleet.servers.path.clone(), session.home()?.env_file()];
@@ -163,12 +163,12 @@ fn run_watch(mut fleet: McpServers, session: &Session, drawn: bool) -> Result<()
 struct Watch<'a> {
     fleet: &'a mut McpServers,
     session: &'a Session,
-    /// Whether the screen is drawn anew, or changes are written line by line.
+    /// Whether the screen is redrawn, or changes are printed line by line.
     drawn: bool,
     seen: BTreeMap<String, WatchedState>,
 }
 
-/// What of a server is worth a new line when it changes.
+/// The properties of a server whose change prints a new line.
 #[derive(Debug, Clone, PartialEq)]
 struct WatchedState {
     state: ServerState,
@@ -248,7 +248,7 @@ impl Watch<'_> {
         self.session.output.text(screen)
     }
 
-    /// Takes the changed configuration, unless the file as a whole cannot be read.
+    /// Applies the changed configuration, unless the file as a whole is invalid.
     fn reload(&mut self, client: &Client) -> Result<(), Diagnostic> {
         let servers = match Servers::load(self.session) {
             Ok(servers) => servers,
@@ -322,7 +322,7 @@ fn seen(status: &ServerStatus) -> WatchedState {
     }
 }
 
-/// When each file was written and how long it is; nothing for one that is not there.
+/// Modification time and length of each file; `None` for a missing one.
 fn stamps(files: &[PathBuf]) -> Vec<Option<(Option<SystemTime>, u64)>> {
     let stamp = |path: &Path| {
         let file = fs::metadata(path).ok()?;

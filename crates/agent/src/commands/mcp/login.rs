@@ -169,7 +169,7 @@ fn tell(
     Ok(())
 }
 
-/// Why it did not work. What fails here is never a call.
+/// The cause of the failure. A failed login is never a call error.
 fn trouble(fleet: &McpServers, entry: &ServerEntry, error: &Error) -> Diagnostic {
     as_no_call(fleet.trouble(entry, error), error)
 }

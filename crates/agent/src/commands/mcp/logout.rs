@@ -1,4 +1,4 @@
-//! `agent mcp logout`: a sign-in is given back and forgotten.
+//! `agent mcp logout`: revokes and deletes a sign-in.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::prompt::Prompt;
 use crate::session::Session;
 use crate::table::counted;
 
-/// An address for servers whose own is no longer known; nothing is sent to it.
+/// Placeholder address of unconfigured servers; nothing is sent to it.
 const NOWHERE: &str = "https://server.invalid/";
 
 /// Sign out of a server and revoke its tokens
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The server of a name, or a placeholder for one that is no longer configured.
+/// The server with this name, or a placeholder if it is no longer configured.
 fn named(name: &str, fleet: &McpServers) -> Result<ServerEntry, Diagnostic> {
     let configured = fleet.servers.entries().find(|entry| entry.name == name);
     if let Some(entry) = configured {
@@ -116,7 +116,7 @@ fn gone(name: &str) -> ServerEntry {
     )
 }
 
-/// The entry, signing in even if it no longer does: there may be files of when it did.
+/// The entry with sign-in enabled: files of an earlier sign-in may exist.
 pub(super) fn as_signing_in(entry: &ServerEntry) -> ServerEntry {
     let mut entry = entry.clone();
     match &mut entry.endpoint {

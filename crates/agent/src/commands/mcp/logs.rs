@@ -1,4 +1,4 @@
-//! `agent mcp logs`: what a server wrote to standard error, and the log messages it sent.
+//! `agent mcp logs`: the standard error of a server, and the log messages it sent.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::mcp::Servers;
 use crate::session::Session;
 
-/// The most of the file that is read for its last lines.
+/// Maximum size read from the end of the file for its last lines.
 const MAX_TAIL_BYTES: u64 = 1024 * 1024;
 const POLL: Duration = Duration::from_millis(200);
 
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
 }
 
-/// The last lines of the file, and where they end.
+/// The last lines of the file, and their end offset.
 fn tail(path: &Path, lines: usize) -> io::Result<(String, u64)> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
@@ -76,7 +76,7 @@ fn tail(path: &Path, lines: usize) -> io::Result<(String, u64)> {
     Ok((all[all.len().saturating_sub(lines)..].concat(), size))
 }
 
-/// The whole lines that were added since; a file that is shorter than before was replaced.
+/// Complete lines added since; a shorter file was replaced and is read anew.
 fn added(path: &Path, read: &mut u64) -> io::Result<String> {
     let mut file = File::open(path)?;
     if file.metadata()?.len() < *read {

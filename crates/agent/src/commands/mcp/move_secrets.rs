@@ -1,4 +1,4 @@
-//! `agent mcp secrets move`: secrets go from files to the keychain, or back.
+//! `agent mcp secrets move`: moves secrets from files to the keychain, or back.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `agent mcp project`: the servers in files of the project, and their approval.
+//! `agent mcp project`: the servers in project files, and their approval.
 
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     list(&project::files(session)?, session)
 }
 
-/// Asks the person about files that are not approved; without a terminal a note says what to do.
+/// Asks the person about unapproved files; without a terminal it prints a note.
 pub(crate) fn offer(session: &Session) -> Result<(), Diagnostic> {
     let files = project::files(session)?;
     let open = files.iter().filter(|file| file.state != ApprovalState::Approved);

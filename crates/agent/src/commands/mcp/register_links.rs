@@ -1,4 +1,4 @@
-//! `agent mcp register-links`: what makes a desktop hand install links to this program.
+//! `agent mcp register-links`: registers this program for install links.
 
 mod desktop;
 mod macos;
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     register(session, &path, &file)
 }
 
-/// `AGENT_HOME`, if it is set: a link is installed into the profile of the current user.
+/// `AGENT_HOME`, if set: a link is installed into the profile of the current user.
 fn home(session: &Session) -> Result<Option<String>, Diagnostic> {
     let Some(home) = &session.environment.agent_home else { return Ok(None) };
     let home = std::path::absolute(home).unwrap_or_else(|_| home.clone());
@@ -85,7 +85,7 @@ fn choices(session: &Session, applications: &Path) -> Vec<PathBuf> {
     folders.map(|folder| folder.join("mimeapps.list")).collect()
 }
 
-/// Takes us out of the person's choices. Files that cannot be read or written stay, and are
+/// Removes us from the default applications. Unreadable or unwritable files are kept and
 /// reported.
 fn forget_choice(session: &Session, applications: &Path) -> Vec<PathBuf> {
     let mut changed = Vec::new();
@@ -168,7 +168,7 @@ fn remove(session: &Session, folder: &Path, path: &Path) -> Result<(), Diagnosti
     Ok(())
 }
 
-/// Replaces the file at once, so that no desktop reads half of it.
+/// Replaces the file atomically, so that no desktop reads a part of it.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder)?;
@@ -192,7 +192,7 @@ fn tell_update(session: &Session, outcome: Outcome) {
     ));
 }
 
-/// Lets the desktop see what has changed beside this file.
+/// Makes the desktop notice the changes beside this file.
 fn update(path: &Path) -> Outcome {
     match path.parent().and_then(Path::to_str) {
         Some(folder) => tool("update-desktop-database", &[folder]),

@@ -1,4 +1,4 @@
-//! `agent mcp remove`: servers taken out of the configuration.
+//! `agent mcp remove`: removes servers from the configuration.
 
 use mcp_client::config::ServerEntry;
 use serde_json::json;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     drop(lock);
     let ended = if signed_in.is_empty() { Ok(Vec::new()) } else { sign_out(&fleet, &signed_in) };
     let mut ended = ended.unwrap_or_else(|diagnostic| {
-        // The servers are removed all the same.
+        // The servers are removed anyway.
         let why = diagnostic.message.unwrap_or_default();
         session.output.warn(format!("cannot remove their sign-in: {why}"));
         Vec::new()

@@ -1,4 +1,4 @@
-//! `agent mcp search`: servers of the registry.
+//! `agent mcp search`: searches the registry of servers.
 
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;

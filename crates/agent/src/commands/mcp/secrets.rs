@@ -1,4 +1,4 @@
-//! Secrets that were given literally, and their way into the profile's `.env`.
+//! Literal secrets, and moving them to the profile's `.env`.
 
 use mcp_client::config::{Endpoint, KnownSecret, Scope, Text, looks_like_token, parse_entry};
 use serde_json::{Map, Value as Json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
 
-/// Keys of a sign-in whose values are always secret.
+/// OAuth keys whose values are always secret.
 pub(super) const SIGN_IN_SECRETS: [&str; 3] = ["client_secret", "assertion", "idp_client_secret"];
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -21,7 +21,7 @@ pub(super) fn move_secrets(
     entry: &mut Json,
     secrets: &mut SecretsFile,
 ) -> Result<Vec<MovedSecret>, Diagnostic> {
-    // Read without variables: what is known as a secret then was given literally.
+    // Read without variables: every secret found is literal.
     let Ok((configured, _)) = parse_entry(name, entry, &Scope::default()) else {
         return Ok(Vec::new());
     };
@@ -46,7 +46,7 @@ pub(super) fn move_secrets(
     Ok(mover.moved)
 }
 
-/// What a person should do about a secret that could not be moved.
+/// The remaining step for a secret that could not be moved.
 pub(super) fn left_over(name: &str, entry: &Json) -> Option<String> {
     let (configured, _) = parse_entry(name, entry, &Scope::default()).ok()?;
     let holds = |text: &Text| text.shown() != text.written();
@@ -92,7 +92,7 @@ impl SecretMover<'_> {
         Ok(())
     }
 
-    /// A value in which secrets may stand: `--token=x`, `?key=x`, `Authorization: Bearer x`.
+    /// A value that may contain secrets: `--token=x`, `?key=x`, `Authorization: Bearer x`.
     fn embedded(&mut self, place: &str, value: &mut Json) -> Result<(), Diagnostic> {
         let Some(mut text) = value.as_str().map(str::to_owned) else { return Ok(()) };
         if text.contains("${") {
@@ -118,7 +118,7 @@ impl SecretMover<'_> {
     }
 }
 
-/// The part of a value that is secret: all of it, or what follows a word such as `Bearer`.
+/// The secret part of a value: all of it, or the text after a word such as `Bearer`.
 fn secret_of<'t>(text: &'t str, known: &[KnownSecret]) -> Option<&'t str> {
     if text.contains("${") {
         return None;

@@ -1,4 +1,4 @@
-//! The registry of MCP servers: what it lists, within bounds.
+//! The client of the MCP server registry, with limits.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::mcp::Servers;
 use crate::session::Session;
 
 const OFFICIAL_URL: &str = "https://registry.modelcontextprotocol.io";
-/// The most bytes of one response.
+/// Maximum size of one response, in bytes.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// The most servers of one response.
+/// Maximum number of servers per response.
 const MAX_PER_PAGE: usize = 100;
-/// The most responses of one search.
+/// Maximum number of responses per search.
 const MAX_PAGES: usize = 10;
 const TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -81,7 +81,7 @@ impl ServerRegistry {
         Ok(found)
     }
 
-    /// One server; its newest version unless one is named.
+    /// One server; the newest version unless one is given.
     pub(super) async fn server(
         &self,
         name: &str,

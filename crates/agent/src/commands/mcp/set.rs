@@ -1,4 +1,4 @@
-//! `agent mcp set`: single keys of a server.
+//! `agent mcp set`: sets single keys of a server.
 
 use mcp_client::config::{Problem, parse_entry};
 use serde_json::{Value, json};

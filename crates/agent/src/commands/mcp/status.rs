@@ -1,4 +1,4 @@
-//! `agent mcp status`: the stored sign-ins, in words and as JSON; nothing is connected.
+//! `agent mcp status`: the stored sign-ins, as text and as JSON, without connecting.
 
 use std::collections::BTreeSet;
 
@@ -93,7 +93,7 @@ fn detail(entry: &ServerEntry, standing: &SignInStatus, session: &Session) -> St
     if standing.in_keychain {
         line("stored", "in the keychain");
     }
-    // A path is not cut.
+    // A path is not truncated.
     text.push_str(&format!("  {:<9} {}\n", "file", standing.file.display()));
     text
 }
@@ -162,20 +162,20 @@ fn table(accounts: &[(&ServerEntry, SignInStatus)], session: &Session) -> String
     table.text()
 }
 
-/// Now, in seconds since 1970.
+/// Now, in Unix seconds.
 pub(super) fn now(session: &Session) -> u64 {
     u64::try_from(session.clock.now().as_ms() / 1000).unwrap_or(0)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// There is a grant that holds, or renews itself.
+    /// A valid or renewable grant exists.
     SignedIn,
-    /// There was one; a person has to sign in again.
+    /// The grant has expired; a person has to sign in again.
     Expired,
-    /// The program gets one when it needs it.
+    /// The program gets a grant without a person.
     Alone,
-    /// There is a file, and it cannot be used.
+    /// The file is unusable.
     Unreadable,
     SignedOut,
 }
@@ -226,7 +226,7 @@ fn ends(granted: &Grant, now: u64) -> String {
     }
 }
 
-/// How we are known to the authorization server.
+/// Our identity at the authorization server.
 pub(super) fn known_by(client: &ClientKind) -> (&'static str, Option<&str>) {
     match client {
         ClientKind::Configured(id) => ("configured client", Some(id)),

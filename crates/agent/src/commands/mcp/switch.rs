@@ -33,7 +33,7 @@ impl Switch {
 
 pub(super) fn run(args: &Args, switch: Switch, session: &Session) -> Result<(), Diagnostic> {
     let path = session.home()?.config();
-    // Who names no server of ours makes no file.
+    // Without a known server no file is created.
     ServersFile::load(&path)?.known(&args.names)?;
     let _lock = lock::take(&path)?;
     let mut file = ServersFile::load(&path)?;

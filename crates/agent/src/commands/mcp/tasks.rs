@@ -1,4 +1,4 @@
-//! `agent mcp tasks`: calls that servers run as tasks, after their client is gone.
+//! `agent mcp tasks`: calls that servers run as tasks, after the client has exited.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -19,9 +19,9 @@ use crate::mcp::{McpServers, as_no_call, problem_line};
 use crate::session::Session;
 use crate::table::{counted, grouped};
 
-/// How long a ping may take.
+/// Timeout of a ping.
 const PING: Duration = Duration::from_secs(10);
-/// The most tools that are named in one line.
+/// Maximum number of tools named in one line.
 const MAX_NAMED: usize = 20;
 
 /// Connect to a server step by step
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     server: String,
 }
 
-/// Goes through the steps until one fails.
+/// Runs the steps until one fails.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut fleet = McpServers::load(session, MessageSink::Notes)?;
     fleet.with_browser(session);
@@ -74,7 +74,7 @@ impl Test<'_> {
         outcome
     }
 
-    /// What the file says about it, and which variables lead nowhere.
+    /// Checks the entry, and its unresolved variables.
     fn configuration(&self) -> Result<(), Diagnostic> {
         let entry = &self.configured.entry;
         let path = &self.fleet.servers.path;
@@ -100,7 +100,7 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// What must be there before anything is connected.
+    /// Checks the requirements of a connection.
     async fn ground(&self) -> Result<(), Diagnostic> {
         let entry = &self.configured.entry;
         match &entry.endpoint {
@@ -129,7 +129,7 @@ impl Test<'_> {
         }
     }
 
-    /// Everything a session can be asked without calling a tool.
+    /// Runs all session requests except tool calls.
     async fn talk(&self, conversation: &Conversation) -> Result<(), Diagnostic> {
         self.introduced(conversation.handshake());
         self.tools(conversation).await?;

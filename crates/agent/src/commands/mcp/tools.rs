@@ -1,4 +1,4 @@
-//! `agent mcp tools`: what can be called, under which name, at which cost.
+//! `agent mcp tools`: the callable tools with their names and costs.
 
 use mcp_client::Client;
 use mcp_client::config::ServerEntry;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     all: bool,
 }
 
-/// The servers that cannot be used, and why.
+/// The unusable servers, with the reasons.
 type Failed<'e> = [(&'e ServerEntry, Diagnostic)];
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
@@ -109,7 +109,7 @@ fn tell_unusable(client: &Client, fleet: &McpServers, failed: &Failed<'_>, sessi
         let message = why.message.as_deref().unwrap_or_default();
         tell("not ready", message.to_owned());
         if output.is_json() {
-            // The document says the rest.
+            // The JSON contains the rest.
             continue;
         }
         for line in &why.causes {
@@ -195,13 +195,13 @@ fn with_schema(entry: &RegisteredTool, fleet: &McpServers) -> String {
     )
 }
 
-/// The server's own name of a tool, where it cannot be seen in the registered one.
+/// The native name of a tool, if the registered name does not show it.
 fn native(entry: &RegisteredTool) -> Option<&str> {
     let native = entry.native_name();
     (!entry.name.ends_with(&format!("__{native}"))).then_some(native)
 }
 
-/// What a call may do, and whether a person must say yes to it.
+/// The access of a tool, and whether its calls need approval.
 pub(crate) fn access(entry: &RegisteredTool) -> &'static str {
     match &entry.action {
         _ if entry.needs_approval() => "needs approval",

@@ -1,4 +1,4 @@
-//! The bytes of an artifact, checked, and the file they go into.
+//! The verified bytes of an artifact, and its file.
 
 use std::fs::Permissions;
 use std::io::{ErrorKind, Write};
@@ -15,7 +15,7 @@ use crate::download::OnConflict;
 use crate::download::digest::Digest;
 use crate::member::retry::RetryingMember;
 
-/// Reads an artifact whole. Nothing is given out that is not what the service said it made.
+/// Reads an artifact whole. Fails if it does not match the declared digest and size.
 pub(super) async fn read(
     service: &RetryingMember<'_>,
     artifact: &Artifact,
@@ -42,7 +42,7 @@ pub(super) async fn read(
     Ok(bytes)
 }
 
-/// The file of one artifact of several: `a.png`, `a-2.png`, `a-3.png`.
+/// The file name of one artifact of several: `a.png`, `a-2.png`, `a-3.png`.
 pub(super) fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 0 {
         return path.to_owned();
@@ -56,7 +56,7 @@ pub(super) fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Refuses a path at which something is that must stay.
+/// Fails if the path holds something that must be kept.
 pub(super) fn check(path: &Path, existing: OnConflict) -> Result<(), Diagnostic> {
     if path.is_dir() {
         return Err(Diagnostic::failed(format!("{} is a folder", path.display())));
@@ -73,7 +73,7 @@ pub(super) fn check(path: &Path, existing: OnConflict) -> Result<(), Diagnostic>
 
 pub(super) fn write(path: &Path, bytes: &[u8], existing: OnConflict) -> Result<(), Diagnostic> {
     let mut builder = tempfile::Builder::new();
-    // As any other program makes files: the umask takes from it.
+    // The default mode of new files: the umask applies.
     builder.permissions(Permissions::from_mode(0o666)).prefix(".agent-");
     let mut file = builder.tempfile_in(folder(path)).or_cannot("write", path)?;
     file.write_all(bytes).or_cannot("write", path)?;

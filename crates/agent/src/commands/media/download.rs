@@ -1,4 +1,4 @@
-//! `agent media download`: what was made, verified and put into files.
+//! `agent media download`: downloads and verifies artifacts.
 
 mod item;
 
@@ -15,7 +15,7 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::{Table, grouped};
 
-/// Files are for their owner alone.
+/// Readable by the owner only.
 const MODE: u32 = 0o600;
 const MAX_IDS: usize = 256;
 

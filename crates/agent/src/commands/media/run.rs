@@ -1,4 +1,4 @@
-//! `agent media run`: something is made, listed, and fetched if that is wanted.
+//! `agent media run`: creates media, lists them, and downloads them if requested.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
@@ -79,14 +79,14 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
-    /// It stays where it is.
+    /// Nothing is downloaded.
     None,
     Output,
     File(PathBuf, OnConflict),
 }
 
 impl Target {
-    /// Looked at before anything is paid for.
+    /// Checked before anything is charged.
     fn of(args: &Args) -> Result<Self, Diagnostic> {
         let Some(path) = &args.output else { return Ok(Self::None) };
         if path == Path::new("-") {
@@ -110,7 +110,7 @@ fn text(words: &[String]) -> Result<Option<String>, Diagnostic> {
     }
 }
 
-/// The input of a model: its options, and the text under the name that it goes by.
+/// The input of a model: its options, and the text under its input name.
 async fn input(
     service: &RetryingMember<'_>,
     model: &str,
@@ -129,7 +129,7 @@ async fn input(
         let capability = able.data.iter().find(|capability| capability.id == name);
         capability.is_some_and(|it| it.models.iter().any(|one| one.id == model))
     };
-    // The service says what is wrong with a model that makes neither.
+    // The service reports the error for a model that makes neither.
     let name = if speaks("speech") && !speaks("image") { "text" } else { "prompt" };
     if options.insert(name.to_owned(), Value::String(text)).is_some() {
         return Err(Diagnostic::usage(format!("`{name}` is also set as an option")));
@@ -225,7 +225,7 @@ async fn show(
 
 const ROWS: usize = 12;
 pub(super) const MAX_BYTES: u64 = 8 * 1024 * 1024;
-/// The most of a picture that kitty takes at once, in characters of base64.
+/// Maximum size of one chunk for kitty, in characters of base64.
 const CHUNK: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,7 +239,7 @@ impl Protocol {
         let is = |name: &str, value: &str| environment.get(name).is_some_and(|it| it == value);
         let has = |name: &str| environment.get(name).is_some_and(|it| !it.is_empty());
         if has("TMUX") || has("STY") {
-            // A terminal multiplexer does not pass pictures on.
+            // A terminal multiplexer does not forward pictures.
             return None;
         }
         if has("KITTY_WINDOW_ID") || is("TERM", "xterm-kitty") || is("TERM_PROGRAM", "ghostty") {
@@ -267,7 +267,7 @@ impl Protocol {
             Self::Kitty => {
                 let mut sequence = Vec::new();
                 let mut chunks = text.as_bytes().chunks(CHUNK).peekable();
-                // Quiet: an answer of the terminal would look typed.
+                // Quiet: a response of the terminal would appear as typed input.
                 let mut control = format!("a=T,f=100,r={ROWS},q=2,");
                 while let Some(chunk) = chunks.next() {
                     let more = u8::from(chunks.peek().is_some());

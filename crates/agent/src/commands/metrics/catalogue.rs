@@ -1,4 +1,4 @@
-//! `agent metrics catalogue`: everything that can ever be recorded.
+//! `agent metrics catalogue`: lists every metric that can be recorded.
 
 use clap::ValueEnum;
 use serde_json::{Value, json};

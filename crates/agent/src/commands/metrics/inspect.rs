@@ -1,7 +1,7 @@
-//! Judges many documents at once: what `validate` and `lint` share.
+//! Inspects many documents in parallel, for `validate` and `lint`.
 //!
-//! Every core takes the next source; the reports come out in the order of the sources. Channels bound
-//! how many sources and reports are ahead of what is printed.
+//! Each core takes the next source; reports are printed in the order of the sources. Channels
+//! bound the sources and reports that are ahead of the output.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ use crate::documents::{DEFAULT_MAX_BYTES, Document, DocumentSplit, Source, sourc
 use crate::output::{ERROR, WARNING};
 use crate::session::Session;
 
-/// Reports that are sent together.
+/// Maximum reports per batch.
 const MAX_HELD: usize = 256;
 
-/// Sources that may be judged ahead of the one that is printed.
+/// Maximum sources inspected ahead of the printed one.
 const MAX_AHEAD: usize = 256;
 
-/// Batches of a source that wait to be printed.
+/// Maximum batches of a source that wait for output.
 const MAX_PARCELS: usize = 1;
 
 #[derive(Debug, clap::Args)]
@@ -53,7 +53,7 @@ pub(super) enum Question {
 #[derive(Debug, Serialize)]
 struct Report {
     source: String,
-    /// Line of the source the document begins on; only where a source has several.
+    /// Line where the document begins; only if a source has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
     valid: bool,
@@ -99,7 +99,7 @@ pub(super) fn inspect(
             let work = work.clone();
             scope.spawn(move || judge_sources(&work, inspection, question));
         }
-        // The threads alone receive: without them, nothing more is sent.
+        // Only the threads may receive: after their exit nothing more is sent.
         drop(work);
         let sources = &sources;
         scope.spawn(move || {
@@ -125,7 +125,7 @@ pub(super) fn inspect(
     conclude(&summary, question, session)
 }
 
-/// Judges sources until there are none left, or nobody listens to the reports.
+/// Inspects sources until none are left, or the receiver of the reports is gone.
 fn judge_sources(
     work: &Mutex<mpsc::Receiver<(&LoadedSource, Batches)>>,
     inspection: &Inspection,
@@ -258,7 +258,7 @@ fn tell(report: &Report, session: &Session) -> Result<(), Diagnostic> {
     for violation in &report.violations {
         let Violation { line, column, code, pointer, .. } = violation;
         let code = code.code();
-        // What concerns the document as a whole has no pointer to show.
+        // A problem of the whole document has no pointer.
         let place =
             if pointer.is_empty() { String::new() } else { format!("{}: ", printable(pointer)) };
         lines.push_str(&format!(

@@ -1,4 +1,4 @@
-//! `agent metrics on` and `off`: a person turns recording on and off.
+//! `agent metrics on` and `off`: turn recording on and off.
 
 use serde_json::json;
 use usage_metrics::consent::Mode;
@@ -14,7 +14,7 @@ use crate::session::Session;
 
 pub(crate) fn run(session: &Session) -> Result<(), Diagnostic> {
     let folder = folder(session)?;
-    // What is wrong with the configuration shows before anything is made.
+    // Report configuration errors before anything is created.
     decision(session)?;
     let path = session.home()?.config();
     config::edited(&path, [config::METRICS, "mode", Mode::Local.text()])?;
@@ -58,7 +58,7 @@ pub(crate) struct Off {
 pub(crate) fn off(args: &Off, session: &Session) -> Result<(), Diagnostic> {
     let (folder, path) = (folder(session)?, session.home()?.config());
     let existed = folder.exists();
-    // What a person takes back is taken back first, whatever else is wrong.
+    // Withdraw the consent first, whatever else fails.
     let told = stop_recorders(session);
     if args.purge {
         folder.purge().map_err(|error| store_trouble(&folder, &error))?;
@@ -66,7 +66,7 @@ pub(crate) fn off(args: &Off, session: &Session) -> Result<(), Diagnostic> {
         session.output.note("running processes keep recording until they exit:");
         session.output.note(diagnostic.message.unwrap_or_default());
     }
-    // Without a configuration recording is off already; no file is made to say so.
+    // Without a configuration recording is off already; no file is created for that.
     if MetricsConfig::read(&*session.config()?)?.mode().is_some() {
         config::set_metrics_mode(&path, Mode::Off)?;
     }
@@ -90,7 +90,7 @@ pub(crate) fn off(args: &Off, session: &Session) -> Result<(), Diagnostic> {
     })
 }
 
-/// Processes that are counting stop too, at their next flush.
+/// Recording processes stop too, at their next flush.
 fn stop_recorders(session: &Session) -> Result<(), Diagnostic> {
     match existing_store(session)? {
         Some(mut store) => {

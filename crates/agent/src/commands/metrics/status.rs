@@ -1,4 +1,4 @@
-//! `agent metrics status`: what is recorded, where, and which rule decided.
+//! `agent metrics status`: the recorded data, its place, and the rule that decided.
 
 use serde_json::{Value, json};
 use usage_metrics::consent::{Decision, Mode};
@@ -13,7 +13,7 @@ use crate::metrics_recorder::{detect_resource, store_trouble};
 use crate::output::{ERROR, GOOD, WARNING};
 use crate::session::Session;
 
-/// What is stored, if it can be read, and what is wrong with the store.
+/// The stored data, if it is readable, and the error of the store.
 type Found = (Option<Summary>, Option<store::Error>);
 
 pub(crate) fn run(session: &Session) -> Result<(), Diagnostic> {
@@ -37,7 +37,7 @@ pub(crate) fn run(session: &Session) -> Result<(), Diagnostic> {
     session.output.text(text)
 }
 
-/// Whether something is recorded and by which rule, and what is wrong with the store.
+/// Whether recording is on and by which rule, and the error of the store.
 pub(crate) fn health(session: &Session) -> Result<(String, Option<Diagnostic>), Diagnostic> {
     let (_, decision) = decision(session)?;
     let folder = folder(session)?;
@@ -55,7 +55,7 @@ fn look(folder: &StoreFolder, decision: Decision, session: &Session) -> Found {
     };
     match read() {
         Ok(None) => (None, None),
-        // While recording is off, looking changes nothing.
+        // While recording is off, this command changes nothing.
         Ok(Some((_, summary))) if decision.mode == Mode::Off => (Some(summary), None),
         Ok(Some((mut store, summary))) => (Some(summary), store.probe(session.clock.now()).err()),
         Err(error) => (None, Some(error)),

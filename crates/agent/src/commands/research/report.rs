@@ -1,4 +1,4 @@
-//! A job for a person: its report, its steps, how it ended.
+//! A job for a person: its report, steps and outcome.
 
 use serde_json::Value;
 use task_loop::member::credits;

@@ -17,12 +17,12 @@ use crate::member::retry::{RetryingMember, growing};
 use crate::runtime::block_on;
 use crate::session::Session;
 
-/// How long a service may be away in the middle of a job, unless `--wait` is longer.
+/// Maximum outage of the service during a job, unless `--wait` is longer.
 const MAX_AWAY: Duration = Duration::from_mins(2);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// A connection that held for so long was a good one.
+/// A connection of this duration resets the count of failures.
 const STEADY: Duration = Duration::from_secs(30);
-/// How a job can end; nothing comes after these.
+/// The final events of a job.
 const ENDS: [&str; 4] = ["completed", "failed", "cancelled", "expired"];
 
 static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -159,7 +159,7 @@ struct StreamPosition {
     was_there: bool,
 }
 
-/// Follows the events of one connection: why it broke, or nothing if the job has ended.
+/// Follows the events of one connection: returns why it broke, or `None` if the job has ended.
 async fn connection(
     service: &RetryingMember<'_>,
     path: &str,
@@ -191,7 +191,7 @@ async fn connection(
     }
 }
 
-/// The next event and what it says. The error of one with a name is the job's, of one without the
+/// The next event and its data. The error of a named event is the job's, of an unnamed one the
 /// stream's.
 async fn next(events: &mut Events) -> Result<(Event, Value), MemberError> {
     let Some(event) = events.next().await? else {
@@ -207,7 +207,7 @@ async fn next(events: &mut Events) -> Result<(Event, Value), MemberError> {
     Ok((event, value))
 }
 
-/// How long to pause before the next connection; nothing if there need not be one.
+/// The pause before the next connection; `None` if there is none to make.
 fn pause(trouble: &MemberError, breaks: u32) -> Option<Duration> {
     let usual = growing(breaks).min(MAX_PAUSE);
     match trouble {

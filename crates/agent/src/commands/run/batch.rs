@@ -1,4 +1,4 @@
-//! Many tasks of a file, a few at a time. Each gives a line of JSON on standard output.
+//! A file of tasks, run a few at a time. Each prints a line of JSON on standard output.
 
 use std::path::Path;
 
@@ -21,13 +21,13 @@ const MAX_TASKS: usize = 100_000;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BatchTask {
-    /// By what its answer is known: the number of its line, unless it has a name.
+    /// Identifies its answer: the name, or else the line number.
     #[serde(default)]
     id: Value,
     task: String,
 }
 
-/// Reads the tasks: a line each, empty ones left out.
+/// Reads the tasks: one per line, skipping empty lines.
 pub(super) fn read(path: &Path) -> Result<Vec<BatchTask>, Diagnostic> {
     let text = config::read(path)?
         .ok_or_else(|| Diagnostic::usage(format!("file {} does not exist", path.display())))?;
@@ -58,7 +58,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<BatchTask>, Diagnostic> {
     Ok(jobs)
 }
 
-/// Runs them. One that fails leaves the others alone.
+/// Runs them. A failed one does not affect the others.
 pub(super) async fn run(
     jobs: &[BatchTask],
     args: &Args,

@@ -1,4 +1,4 @@
-//! `agent skills install`: a folder copied to where skills are.
+//! `agent skills install`: copies a folder to the folder of skills.
 
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             page.close()
         });
         if let Ok(Err(diagnostic)) = recorded {
-            // The skill works all the same.
+            // The skill works anyway.
             let line = printable(&diagnostic.line());
             session.output.warn(format!("cannot record the installation: {line}"));
         }

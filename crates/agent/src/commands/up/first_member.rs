@@ -1,4 +1,4 @@
-//! The member of this machine: made once, with credit and a key in the profile's `.env`.
+//! The member of this machine: created once, with credit and a key in the profile's `.env`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,9 +17,9 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
 const NAME: &str = "local";
-/// What it begins with: a thousand credits.
+/// Initial credit: a thousand credits.
 const CREDIT: Micros = Micros::new(1_000_000_000);
-/// Under which name clients look for their key, and for the address.
+/// The variables of the key and of the address for clients.
 const KEY_VARIABLE: &str = "AGENT_API_KEY";
 const ADDRESS_VARIABLE: &str = "AGENT_BASE_URL";
 
@@ -52,7 +52,7 @@ async fn of_store(
     let by = actor(session);
     let operator = Operator { store, by: &by };
     let member = member(operator).await?;
-    // Nobody else adds a key to the file meanwhile.
+    // Prevents others from adding a key to the file meanwhile.
     let lock = lock::take(&home.config())?;
     let secrets = scope(session, &home)?.secrets;
     let names = secrets.iter().filter(|(name, _)| name.starts_with(KEY_VARIABLE));
@@ -86,7 +86,7 @@ async fn member(operator: Operator<'_>) -> Result<Member, Diagnostic> {
     Ok(member)
 }
 
-/// The public part of a key that this service would let in.
+/// The public part of a key that this service accepts.
 async fn good_key(
     store: &Store,
     hasher: &KeyHasher,
@@ -104,7 +104,7 @@ async fn good_key(
         .map(|known| known.id))
 }
 
-/// Makes a key and puts it into the profile's `.env`: the variable, and the public part.
+/// Creates a key in the profile's `.env`: returns the variable, and the public part.
 async fn new_key(
     operator: Operator<'_>,
     hasher: &KeyHasher,
@@ -133,7 +133,7 @@ async fn new_key(
     Ok((variable, id))
 }
 
-/// Notes the address for clients where it is not the default one; gives the base address.
+/// Stores the address for clients if it is not the default; returns the base address.
 pub(super) fn remember_address(
     address: SocketAddr,
     wanted: SocketAddr,
@@ -150,7 +150,7 @@ pub(super) fn remember_address(
             "{ADDRESS_VARIABLE} in {} is {noted}, but this service is at {base}",
             home.env_file().display()
         )),
-        // A port that the machine chose is another one next time.
+        // A port chosen by the system is another one next time.
         None if is_default || wanted.port() == 0 => {}
         None => {
             SecretsFile::store(&home.env_file(), ADDRESS_VARIABLE, &base)?;

@@ -1,4 +1,4 @@
-//! Replaces the embedded model where the program was built without it.
+//! Replaces the embedded model in builds without it.
 
 use gateway::config::{Config, Provider};
 

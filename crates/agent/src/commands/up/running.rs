@@ -1,4 +1,4 @@
-//! Which service `agent up` of a profile runs: a file that stays locked as long as it does.
+//! The running service of a profile's `agent up`: a file that is locked while it runs.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -14,29 +14,29 @@ use crate::diagnostic::Diagnostic;
 use crate::home::unwritable;
 use crate::session::Session;
 
-/// The file; it stays, and says nothing where nothing runs.
+/// The lock file; it is kept, and is empty while nothing runs.
 const NAME: &str = "up.lock";
 const MAX_BYTES: u64 = 4096;
-/// How long a reader may hold the lock.
+/// Maximum time that a reader may hold the lock.
 const MAX_LOOK: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Running {
     pub(crate) pid: u32,
-    /// Where it listens, once it does.
+    /// The listen address, once known.
     pub(crate) address: Option<String>,
 }
 
 #[derive(Debug)]
 pub(super) struct ServiceLock {
-    /// The system lets go of the lock with the file, also when the process is killed.
+    /// The system releases the lock with the file, also when the process is killed.
     file: File,
     path: PathBuf,
 }
 
 impl ServiceLock {
-    /// Takes the right, unless the service runs.
+    /// Takes the lock, unless the service runs.
     pub(super) fn take(session: &Session) -> Result<Self, Diagnostic> {
         let path = session.home()?.gateway().join(NAME);
         let file = made_folder_of(&path).and_then(|_| open(&path, true));
@@ -69,7 +69,7 @@ impl ServiceLock {
 
 impl Drop for ServiceLock {
     fn drop(&mut self) {
-        // Who finds it unlocked does not read it.
+        // An unlocked file is never read.
         let _ = self.file.set_len(0);
     }
 }
@@ -96,7 +96,7 @@ impl RunningService {
     pub(crate) fn is_held(&self) -> Result<bool, Diagnostic> {
         match self.file.try_lock_shared() {
             Ok(()) => {
-                // Nobody who wants to run it is to find it taken.
+                // Release it at once, so that a starting service does not find it locked.
                 let _ = self.file.unlock();
                 Ok(false)
             }
@@ -105,7 +105,7 @@ impl RunningService {
         }
     }
 
-    /// What it says of itself, if it is not just writing it.
+    /// Its description, unless it is being written.
     pub(crate) fn running(&self) -> Option<Running> {
         let deadline = Instant::now() + MAX_LOOK;
         loop {

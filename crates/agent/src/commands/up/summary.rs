@@ -1,4 +1,4 @@
-//! The welcome of `agent up`: address, key, models, and what to try next.
+//! The welcome of `agent up`: address, key, models, and commands to try.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -41,18 +41,18 @@ pub(super) fn documents(config: &Config) -> Vec<PathBuf> {
 
 #[derive(Debug)]
 pub(super) struct AvailableModels {
-    /// By provider, in the order of the configuration.
+    /// By provider, in configuration order.
     of: Vec<(String, Vec<String>)>,
-    /// Providers that the configuration does not name.
+    /// Providers missing from the configuration.
     added: Vec<String>,
 }
 
 impl AvailableModels {
-    /// Counts what is named, and asks those that must be asked.
+    /// Counts the configured models, and queries providers without a list.
     pub(super) async fn of(config: &Config, found: &[DetectedServer], added: Vec<String>) -> Self {
         let known: BTreeMap<&str, &Vec<String>> =
             found.iter().map(|found| (found.server.name.as_str(), &found.models)).collect();
-        // Voices are no models to chat with.
+        // Voices are not chat models.
         let chatting = config.providers.iter().filter(|provider| provider.kind != Kind::Espeak);
         let asked = chatting.map(|provider| async {
             let able =
@@ -168,7 +168,7 @@ impl StartSummary {
 }
 
 impl StartSummary {
-    /// What to try next; nothing if `.env` must be edited first.
+    /// Commands to try next; `None` if `.env` must be edited first.
     pub(super) fn commands_to_try(&self, session: &Session) -> Option<[String; 3]> {
         let program = self.program(session)?;
         let model = quoted(&self.models.first()?);
@@ -179,7 +179,7 @@ impl StartSummary {
         ])
     }
 
-    /// This program with the variables that lead to this service; nothing if `.env` leads elsewhere.
+    /// This program with the variables for this service; `None` if `.env` points elsewhere.
     fn program(&self, session: &Session) -> Option<String> {
         let settings = Settings::load(session).ok()?;
         let in_file = format!("{BASE_URL} of {}", self.local.env_file.display());

@@ -1,4 +1,4 @@
-//! What was published: the manifest, verified, and the file for this machine.
+//! The published release: the verified manifest, and the file for this machine.
 
 use std::cmp::Ordering;
 use std::env::consts::{ARCH, OS};
@@ -20,7 +20,7 @@ use crate::member::settings::{Settings, Sourced};
 use crate::session::Session;
 
 const MAX_MANIFEST_BYTES: usize = 1024 * 1024;
-/// What no program is packed as. Only a file that can be run as it is can take our place.
+/// Extensions of archives and packages. Only an executable file can replace us.
 const PACKED: &[&str] =
     &[".gz", ".tgz", ".xz", ".zst", ".bz2", ".zip", ".deb", ".rpm", ".pkg", ".dmg", ".msi"];
 const BESIDE: &[&str] = &[".txt", ".sha256", ".sig", ".asc", ".json", ".pem"];
@@ -45,7 +45,7 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// Reads the manifest and believes it if the key says so.
+    /// Reads the manifest and verifies its signature.
     pub(super) async fn find(
         channel: &Channel,
         key: &Sourced<PublicKey>,
@@ -83,7 +83,7 @@ impl Offer {
         }
     }
 
-    /// What to fetch, and its name. It is beside the manifest: addresses are not signed.
+    /// The file to download, and its name. It is next to the manifest: addresses are not signed.
     pub(super) fn wanted(&self) -> Result<(DownloadRequest, &str), Diagnostic> {
         let missing = || Diagnostic::failed(format!("no file for {}", platform()));
         let File { name, bytes, sha256, .. } = self.file.as_ref().ok_or_else(missing)?;
@@ -94,7 +94,7 @@ impl Offer {
     }
 }
 
-/// An error unless the manifest says until when it is valid, and still is.
+/// Fails unless the manifest has an expiry date in the future.
 fn check_expiry(manifest: &Manifest, base: &str, session: &Session) -> Result<(), Diagnostic> {
     let hint = "nothing was downloaded; the publisher can sign it again with `agent gateway \
                 downloads publish --version VERSION`";
@@ -139,7 +139,7 @@ fn for_this_machine(files: &[File]) -> Result<Option<&File>, Diagnostic> {
         found = of(OS);
     }
     if found.len() > 1 {
-        // Builds against several C libraries have them in their names.
+        // Builds for several C libraries have the library in their names.
         let like = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
         found.retain(|file| file.name.contains(like));
         if found.len() != 1 {

@@ -1,4 +1,4 @@
-//! The program as it is installed: where it is, whether it is ours to replace, and the replacing.
+//! The installed program: its path, whether we may replace it, and its replacement.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -21,7 +21,7 @@ pub(super) struct Program {
     pub(super) mode: u32,
 }
 
-/// The right to replace it, until dropped.
+/// The lock for replacing it, until dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
     _folder: File,
@@ -41,7 +41,7 @@ impl Program {
         Ok(Self { path, folder, name, mode: mode & 0o777 })
     }
 
-    /// An error if a package manager installed this program.
+    /// Fails if a package manager installed this program.
     pub(super) fn check_is_ours(&self, session: &Session) -> Result<(), Diagnostic> {
         let path = self.path.display();
         let declared = session.environment.install_method.as_deref().map(str::trim);
@@ -79,7 +79,7 @@ impl Program {
         Ok(())
     }
 
-    /// One update at a time. The folder itself is locked, so that nothing is left behind.
+    /// Allows one update at a time. Locks the folder itself, so that no lock file is left behind.
     pub(super) fn lock(&self) -> Result<Lock, Diagnostic> {
         let folder = File::open(&self.folder).or_cannot("replace", &self.path)?;
         match folder.try_lock() {
@@ -100,7 +100,7 @@ impl Program {
         self.folder.join(format!("{}.previous", self.name))
     }
 
-    /// Replaces this program by another one and keeps a copy. The path always has a program.
+    /// Replaces this program and keeps a copy. The path always has a program.
     pub(super) fn switch_to(&self, fresh: &Path) -> Result<(), Diagnostic> {
         self.exchange(|spare| {
             fs::rename(spare, self.previous())?;
@@ -108,7 +108,7 @@ impl Program {
         })
     }
 
-    /// Puts the one before into the place of this one, which becomes the one before.
+    /// Exchanges this program with the previous one.
     pub(super) fn roll_back(&self) -> Result<(), Diagnostic> {
         self.exchange(|spare| {
             fs::rename(self.previous(), &self.path)?;
@@ -116,16 +116,16 @@ impl Program {
         })
     }
 
-    /// Exchanges programs, with a second name of this one.
+    /// Exchanges programs, with a hard link to this one.
     fn exchange(&self, work: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Diagnostic> {
         let spare = self.folder.join(format!(".{}.previous", self.name));
         let _ = fs::remove_file(&spare);
-        // Where there are no second names, a second program.
+        // Without hard links, a copy.
         fs::hard_link(&self.path, &spare)
             .or_else(|_| fs::copy(&self.path, &spare).map(drop))
             .and_then(|()| work(&spare))
             .or_cannot("replace", &self.path)?;
-        // Two names of one file are not renamed onto each other.
+        // Renaming between two links of one file does nothing.
         let _ = fs::remove_file(&spare);
         let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
         Ok(())

@@ -1,8 +1,8 @@
-//! Edits by lines: mappings told by their indentation.
+//! Line edits of block mappings, based on indentation.
 
 use settings::{Key, Node};
 
-/// How much deeper a level is, where the file does not show it.
+/// Indentation of a level, if the file does not show it.
 pub(super) const STEP: usize = 2;
 
 /// The line of a key, from 0.
@@ -23,14 +23,14 @@ struct Page<'t> {
 
 struct Section {
     header: usize,
-    /// The first line after it.
+    /// The line after its last one.
     until: usize,
     keys: Vec<usize>,
     indent: usize,
     step: usize,
 }
 
-/// Adds the section with one server after everything else.
+/// Adds the section with one server at the end.
 pub(super) fn section(
     text: &str,
     root: &Node,
@@ -47,7 +47,7 @@ pub(super) fn section(
     page.with(at..at, &added)
 }
 
-/// Adds the first server to a section of nothing.
+/// Adds the first server to an empty section.
 pub(super) fn begin(
     text: &str,
     root: &Node,
@@ -80,7 +80,7 @@ pub(super) fn append(
     let section = Section::of(&page, around, section)?;
     let last = section.keys.len().checked_sub(1)?;
     let mut lines = server(section.indent, section.step);
-    // Entries that stand apart go on standing apart.
+    // Entries separated by blank lines stay so.
     if last > 0 && page.is_blank(section.comments_of(&page, last).checked_sub(1)?) {
         lines.insert(0, String::new());
     }
@@ -88,7 +88,7 @@ pub(super) fn append(
     Some(page.with(at..at, &lines))
 }
 
-/// Puts another server in the place of one; the comments above it stay.
+/// Replaces a server; the comments above it are kept.
 pub(super) fn replace(
     text: &str,
     around: &[&Node],
@@ -116,7 +116,7 @@ pub(super) fn remove(
     let mut from = section.comments_of(&page, index);
     let mut to = section.end_of(&page, index);
     let is_last = index + 1 == section.keys.len();
-    // Of the blank lines around it one goes too.
+    // One of the blank lines around it is removed too.
     if is_last && index > 0 && page.is_blank(from - 1) {
         from -= 1;
     } else if !is_last && page.is_blank(to) && (index == 0 || page.is_blank(from - 1)) {
@@ -137,7 +137,7 @@ pub(super) fn remove(
     Some(page.lines[..section.header].concat() + &header + &kept.concat())
 }
 
-/// Adds lines as the first of a mapping, indented like its keys.
+/// Adds lines at the start of a mapping, indented like its keys.
 pub(in crate::config) fn first_lines_of(
     text: &str,
     key: &Key,
@@ -155,7 +155,7 @@ pub(in crate::config) fn first_lines_of(
     Some(page.with(at..at, &lines))
 }
 
-/// The line of a key up to its colon, and what follows.
+/// The line of a key, split after its colon.
 fn cut_after_colon<'t>(page: &Page<'t>, key: &Key) -> Option<(&'t str, &'t str)> {
     let line = page.lines.get(line_of(key))?;
     let start: usize = page.lines[..line_of(key)].iter().map(|line| line.len()).sum();
@@ -189,7 +189,7 @@ impl<'t> Page<'t> {
         found.map_or(self.lines.len(), |at| from + at)
     }
 
-    /// The text with other lines in the place of some.
+    /// The text with a range of lines replaced.
     fn with(&self, range: std::ops::Range<usize>, lines: &[String]) -> String {
         let mut text = self.lines[..range.start].concat();
         if !lines.is_empty() && !text.is_empty() && !text.ends_with('\n') {
@@ -204,13 +204,13 @@ impl<'t> Page<'t> {
 }
 
 impl Section {
-    /// A mapping within others, each of which ends it with its next key.
+    /// A mapping within others; the next key of each of them also ends it.
     fn of(page: &Page<'_>, around: &[&Node], (key, node): (&Key, &Node)) -> Option<Self> {
         let header = line_of(key);
         let later = around.iter().flat_map(|node| node.entries()).map(|(key, _)| line_of(key));
         let until = later.filter(|line| *line > header).min();
         let until = until.unwrap_or_else(|| page.document_end(header));
-        // Entries that a merge brings in stand elsewhere.
+        // Entries from a merge key are elsewhere.
         let mut own =
             node.entries().iter().filter(|(key, _)| (header + 1..until).contains(&line_of(key)));
         let (first, first_node) = own.next()?;
@@ -225,8 +225,8 @@ impl Section {
         Some(Section { header, until, keys, indent, step: step.unwrap_or(STEP) })
     }
 
-    /// The line after the last one of an entry. Comments that do not stand deeper than the name
-    /// are not its own.
+    /// The line after the last one of an entry. Comments that are not indented deeper than the
+    /// name are not part of it.
     fn end_of(&self, page: &Page<'_>, index: usize) -> usize {
         let until = self.keys.get(index + 1).copied().unwrap_or(self.until);
         let is_own = |line: &usize| {
@@ -235,14 +235,14 @@ impl Section {
         (self.keys[index]..until).rev().find(is_own).map_or(until, |line| line + 1)
     }
 
-    /// The first of the comments that belong to an entry, or its own line.
+    /// The first comment line of an entry, or its own line.
     fn comments_of(&self, page: &Page<'_>, index: usize) -> usize {
         let key = self.keys[index];
         let mut from = key;
         while from > self.header + 1 && page.comment(from - 1) == Some(self.indent) {
             from -= 1;
         }
-        // An entry that somebody put into comments is not about this one.
+        // A commented-out entry does not describe this one.
         let is_entry = page.lines[from..key].iter().any(|line| {
             let words = line.trim().trim_start_matches('#').trim();
             words.ends_with(':') && !words.contains(' ')

@@ -1,4 +1,4 @@
-//! Edits within braces: `{a: {command: x}}`, and JSON, which is the same.
+//! Edits of flow mappings: `{a: {command: x}}`, and JSON.
 
 use serde_json::Value as Json;
 
@@ -6,7 +6,7 @@ use settings::{Key, Node, Span, Value};
 
 use super::super::document::is_flow;
 
-/// Adds an entry as the first of a mapping in braces.
+/// Adds an entry at the start of a flow mapping.
 pub(in crate::config) fn insert(
     text: &str,
     map: &Node,
@@ -42,7 +42,7 @@ pub(super) fn replace(text: &str, node: &Node, value: &Json) -> Option<String> {
     Some(format!("{}{value}{}", &text[..node.span.start], &text[end..]))
 }
 
-/// Removes an entry, and the comma that parted it from the others.
+/// Removes an entry, and its separating comma.
 pub(super) fn remove(text: &str, map: &Node, key: &Key, node: &Node) -> Option<String> {
     let entries = map.entries();
     let at = entries.iter().position(|(other, _)| other.span.start == key.span.start)?;
@@ -64,7 +64,7 @@ pub(in crate::config) fn splice(text: &str, span: Span, word: &str) -> Option<St
     Some(format!("{}{word}{}", text.get(..span.start)?, text.get(end..)?))
 }
 
-/// The first byte after a value. What is skipped is white space, comments and commas.
+/// The end of a value, including white space, comments and commas after it.
 fn end_of(text: &str, node: &Node) -> Option<usize> {
     let (last, close) = match &node.value {
         Value::List(items) => (items.last(), ']'),
@@ -90,7 +90,7 @@ fn end_of(text: &str, node: &Node) -> Option<usize> {
     }
 }
 
-/// JSON over several lines, each after the first behind `indent`.
+/// JSON over several lines, each after the first indented by `indent`.
 fn pretty(value: &Json, indent: &str) -> Option<String> {
     let text = serde_json::to_string_pretty(value).ok()?;
     Some(text.replace('\n', &format!("\n{indent}")))

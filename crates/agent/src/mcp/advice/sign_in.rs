@@ -1,4 +1,4 @@
-//! What to do when a server wants a sign-in, or when one did not work.
+//! Advice when a server requires a sign-in, or when one failed.
 
 use mcp_client::config::ServerEntry;
 use mcp_client::oauth::challenge::{self, Challenge};
@@ -46,7 +46,7 @@ fn own_keys(name: &str) -> String {
     format!("it signs in automatically: check the keys under `oauth` of {name}")
 }
 
-/// The server refused what we are signed in for.
+/// The server rejected the scope of the sign-in.
 pub(super) fn forbidden(
     challenge: Option<&str>,
     entry: &ServerEntry,
@@ -88,7 +88,7 @@ pub(super) fn forbidden(
     )
 }
 
-/// All scopes of both lists, each once, and none that a shell would take for more.
+/// The distinct scopes of both lists, without those that have shell metacharacters.
 fn union(some: &str, other: &str) -> String {
     let is_plain = |scope: &&str| {
         scope.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '$' | '`' | '!'))
@@ -102,7 +102,7 @@ fn union(some: &str, other: &str) -> String {
     all.join(" ")
 }
 
-/// A sign-in, or the renewal of one, did not work.
+/// A sign-in or its renewal failed.
 pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) -> Vec<String> {
     let name = &entry.name;
     match error {
@@ -168,7 +168,7 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
     }
 }
 
-/// The person can solve it here.
+/// Steps that the person can take on this machine.
 fn on_this_machine(error: &Error, name: &str) -> Vec<String> {
     match error {
         Error::PortTaken { .. } => one(format!(
@@ -217,7 +217,7 @@ fn timed_out(suspect: &LikelyCause, name: &str) -> Vec<String> {
     hints
 }
 
-/// A sign-in without a person did not work: no login of a person would help.
+/// A sign-in without a person failed: a login cannot help.
 fn alone(error: &Error, entry: &ServerEntry, granted: Option<&str>) -> Vec<String> {
     let name = &entry.name;
     let Error::Refused { code, .. } = error else { return failed(error, entry, granted) };

@@ -1,7 +1,7 @@
-//! The browser of this machine: whether there is one, and which programs open it.
+//! The browser of this machine: its detection, and the programs that open it.
 //!
-//! `webbrowser` would not do: it takes no environment, so neither `BROWSER=none`, remote sessions
-//! nor a missing screen could be decided before an address is printed, or tested.
+//! `webbrowser` is not used: it takes no environment, so `BROWSER=none`, remote sessions and a
+//! missing screen could be neither checked before an address is printed, nor tested.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 const REMOTE: &[&str] = &["SSH_CLIENT", "SSH_TTY", "SSH_CONNECTION"];
 const SCREENS: &[&str] = &["DISPLAY", "WAYLAND_DISPLAY"];
 const WSL: &[&str] = &["WSL_DISTRO_NAME", "WSL_INTEROP"];
-/// The most programs of `BROWSER` that are tried.
+/// Maximum number of programs of `BROWSER` that are tried.
 const MAX_TRIED: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ enum Platform {
     Other,
 }
 
-/// The programs that open a page, best first; none without a screen.
+/// Programs that open a page, best first; empty without a screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Opener {
     commands: Vec<Vec<String>>,
@@ -42,7 +42,7 @@ impl Opener {
         Self::default()
     }
 
-    /// Starts the first program that can be started, and does not wait for it.
+    /// Starts the first program that starts, without waiting for it.
     pub(super) fn open(&self, address: &str) -> Attempt {
         if self.commands.is_empty() || !is_page(address) {
             return Attempt::Nothing;
@@ -61,7 +61,7 @@ impl Opener {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Attempt {
     Started,
-    /// None could be: which, and why.
+    /// None could be started, for these reasons.
     Failed(String),
     Nothing,
 }
@@ -70,7 +70,7 @@ pub(super) fn is_remote(environment: &BTreeMap<String, String>) -> bool {
     REMOTE.iter().any(|name| environment.get(*name).is_some_and(|value| !value.is_empty()))
 }
 
-/// Only pages are opened: other schemes start other programs.
+/// Only web pages are opened: other schemes start other programs.
 pub(super) fn is_page(address: &str) -> bool {
     let lower = address.get(..8).unwrap_or_default().to_ascii_lowercase();
     (lower.starts_with("https://") || lower.starts_with("http://"))
@@ -90,7 +90,7 @@ fn commands(environment: &BTreeMap<String, String>, platform: Platform) -> Vec<V
     let mut all: Vec<Vec<String>> = own.split(separator).map(words).collect();
     all.retain(|command| !command.is_empty());
     all.truncate(MAX_TRIED);
-    // What was named is used wherever it was named: it may open a page on another machine.
+    // A configured program is used even so: it may open a page on another machine.
     if !has_screen || is_remote(environment) {
         return all;
     }
@@ -105,7 +105,7 @@ fn commands(environment: &BTreeMap<String, String>, platform: Platform) -> Vec<V
     all
 }
 
-/// The words of a command with the address in its place: at `%s`, or at the end.
+/// The words of a command with the address inserted at `%s`, or appended.
 fn with_address(words: &[String], address: &str) -> Vec<String> {
     let has_place = words.iter().any(|word| word.contains("%s"));
     let filled = words.iter().map(|word| word.replace("%s", address));

@@ -1,4 +1,4 @@
-//! The words by which shells and what they would do are known.
+//! Word lists that identify shells and suspicious actions.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,14 +16,14 @@ const WRAPPERS: &[&str] = &[
     "xargs", "script", "unbuffer", "command", "start", "wsl", "flatpak-spawn", "caffeinate",
 ];
 
-/// Programs that talk to the network; they count as whole words.
+/// Programs that access the network; matched as whole words.
 #[rustfmt::skip] // a table of words
 const NETWORK_PROGRAMS: &[&str] = &[
     "curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "tftp", "sftp", "scp",
     "aria2c", "lynx", "iwr", "irm", "bitsadmin", "certutil", "openssl s_client",
 ];
 
-/// Ways to the network that count wherever they stand.
+/// Signs of network access; matched anywhere.
 #[rustfmt::skip] // a table of words
 const NETWORK_SIGNS: &[&str] = &[
     "/dev/tcp/", "/dev/udp/", "invoke-webrequest", "invoke-restmethod", "net.webclient",
@@ -46,10 +46,10 @@ const PERSISTENCE_SIGNS: &[&str] = &[
     "register-scheduledtask", ".git/hooks",
 ];
 
-/// The same, for short ones: what follows must not make another word of them.
+/// Short ones of these; matched only where no word character follows.
 const PERSISTENCE_WORDS: &[&str] = &[".profile", "$profile", "sc create", "new-service"];
 
-/// The shell that a command line would run, also behind wrappers.
+/// The shell that a command line runs, also through wrappers.
 pub(super) fn shell_of(line: &[&str]) -> Option<String> {
     let first = program(line.first()?);
     if SHELLS.contains(&first.as_str()) {
@@ -67,7 +67,7 @@ pub(super) fn shell_of(line: &[&str]) -> Option<String> {
         .find(|word| SHELLS.contains(&word.as_str()))
 }
 
-/// The plain name of a program: no folders, no quotes, no `.exe`, in small letters.
+/// The name of a program in lower case, without folders, quotes and `.exe`.
 fn program(word: &str) -> String {
     let word = word.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
     let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -78,19 +78,19 @@ fn program(word: &str) -> String {
     name.to_owned()
 }
 
-/// The first sign of network access in a text of small letters.
+/// The first sign of network access in a lower-case text.
 pub(super) fn network_sign(text: &str) -> Option<&'static str> {
     let program = NETWORK_PROGRAMS.iter().find(|program| holds_word(text, program));
     program.or_else(|| NETWORK_SIGNS.iter().find(|sign| text.contains(**sign))).copied()
 }
 
-/// The first sign of a place that starts programs or grants access, in a text of small letters.
+/// The first sign of persistence or of granted access, in a lower-case text.
 pub(super) fn persistence_sign(text: &str) -> Option<&'static str> {
     let sign = PERSISTENCE_SIGNS.iter().find(|sign| text.contains(**sign));
     sign.or_else(|| PERSISTENCE_WORDS.iter().find(|word| ends_a_word(text, word))).copied()
 }
 
-/// Whether a text holds this with no letter, digit, underscore or hyphen right behind it.
+/// Whether the text contains this with no letter, digit, underscore or hyphen right after it.
 fn ends_a_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let after = text[at + word.len()..].chars().next();

@@ -1,22 +1,22 @@
-//! JSON as people write it into settings: with comments and trailing commas.
+//! JSON with comments and trailing commas, as in settings files.
 //!
-//! A crate such as `jsonc-parser` is not used: it would be another parser with its own errors for
-//! one pass that blanks out what `serde_json` does not know.
+//! A crate such as `jsonc-parser` is not used: it would be another parser with its own errors
+//! for one pass that blanks out the extensions.
 
 use serde_json::Value as Json;
 
 use super::ForeignError;
 
-/// Reads JSON with `//` and `/* */` comments and with commas before a closing bracket. Places in
-/// errors are those of the text.
+/// Reads JSON with `//` and `/* */` comments and with commas before a closing bracket.
+/// Positions in errors refer to the original text.
 pub(super) fn parse(text: &str) -> Result<Json, ForeignError> {
     serde_json::from_str(text).or_else(|_| serde_json::from_str(&strict(text))).map_err(|error| {
-        // Its own words could quote the text.
+        // The error message could quote the text.
         ForeignError::NotJson { line: error.line(), column: error.column() }
     })
 }
 
-/// The same text with comments and trailing commas blanked out, so that places stay the same.
+/// Replaces comments and trailing commas by spaces, which keeps all positions.
 fn strict(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -75,7 +75,7 @@ fn copy_string(chars: &mut impl Iterator<Item = char>, plain: &mut String) {
     }
 }
 
-/// A blank of the same width in bytes; line breaks stay.
+/// Spaces of the same width in bytes; line breaks are kept.
 fn blank(c: char, plain: &mut String) {
     if c == '\n' {
         plain.push(c);

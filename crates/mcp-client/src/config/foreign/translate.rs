@@ -1,11 +1,11 @@
-//! One entry of another client, key by key, in ours.
+//! Conversion of one entry of another client, key by key.
 
 use serde_json::{Map, Value as Json};
 
 use super::super::schema;
 use super::{Found, Kind};
 
-/// The smallest number that cannot be a timeout in seconds, in a text of unknown origin.
+/// Timeouts from here on are milliseconds, in a text of unknown origin.
 const MILLISECONDS_FROM: f64 = 1000.0;
 
 struct Translation {
@@ -55,7 +55,7 @@ impl Translation {
             },
             "timeout" => self.timeout(value),
             "oauth" | "auth" if is_foreign_oauth(value) => self.oauth(value),
-            // Elsewhere the same name may mean something else.
+            // In other clients the same name may have another meaning.
             _ if matches!(self.kind, Kind::Pasted | Kind::Hermes)
                 && schema().names().any(|known| known == key) =>
             {
@@ -108,7 +108,7 @@ impl Translation {
         }
     }
 
-    /// Keys that only this client has, or that mean something else there; whether it was one.
+    /// Converts a key that is specific to this client; returns whether it was one.
     fn theirs(&mut self, key: &str, value: &Json) -> bool {
         match self.kind {
             Kind::Codex => self.codex(key, value),
@@ -142,7 +142,7 @@ impl Translation {
             }
             "available_tools" if value.as_array().is_some_and(Vec::is_empty) => {}
             "available_tools" => self.within("tools", "include", value.clone()),
-            // They are for display.
+            // For display only.
             "name" | "display_name" | "description" | "bundled" => {}
             _ => return false,
         }
@@ -151,7 +151,7 @@ impl Translation {
 
     fn zed(&mut self, key: &str, value: &Json) -> bool {
         match (key, value) {
-            // Older versions have the whole command here.
+            // Older versions have the whole command line here.
             ("command", Json::Object(command)) => {
                 for (key, value) in command {
                     self.key(if key == "path" { "command" } else { key }, value);
@@ -163,7 +163,7 @@ impl Translation {
         true
     }
 
-    /// What depends on several keys.
+    /// Converts settings that depend on several keys.
     fn complete(&mut self) {
         let is_remote = self.entry.contains_key("url");
         if self.kind == Kind::Zed && !is_remote && !self.entry.contains_key("command") {
@@ -175,7 +175,7 @@ impl Translation {
         }
     }
 
-    /// Keys of Codex; whether it was one.
+    /// Converts a key of Codex; returns whether it was one.
     fn codex(&mut self, key: &str, value: &Json) -> bool {
         match key {
             "env_vars" => {
@@ -251,7 +251,7 @@ fn spaced(value: &Json) -> Json {
     }
 }
 
-/// Rewrites references that other clients know and we do not.
+/// Rewrites references in the syntax of other clients.
 fn rewrite(value: &mut Json, notes: &mut Vec<String>) {
     match value {
         Json::String(text) if text.contains("${") => *text = rewritten(text, notes),
@@ -291,7 +291,7 @@ fn variable_of_input(id: &str) -> String {
         .collect()
 }
 
-/// Adds what the editor says about its inputs to the notes that ask for them.
+/// Adds the editor's descriptions of its inputs to the notes that ask for them.
 pub(super) fn name_inputs(found: &mut [Found], inputs: Option<&Json>) {
     for input in inputs.and_then(Json::as_array).into_iter().flatten() {
         let text = |key: &str| input.get(key).and_then(Json::as_str);

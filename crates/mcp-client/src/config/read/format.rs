@@ -1,4 +1,4 @@
-//! How values of an entry that have a form of their own are read.
+//! Readers of values with a format of their own.
 
 use ::http::{HeaderName, HeaderValue};
 use serde_json::{Value as Json, json};
@@ -30,7 +30,7 @@ fn url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let value = text.value().trim().to_owned();
     let text = reader.secrets.embedded(text.with_value(value));
     let has_reference = text.value().contains("${");
-    // What is not used may wait for its variables.
+    // Disabled entries need not resolve.
     if !reader.enabled && has_reference {
         return Some(text.into());
     }
@@ -179,7 +179,7 @@ fn verify(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> 
     let wanted = "true, false or the path of a PEM file";
     let (meant, path) = match &field.node.value {
         Value::Bool(..) | Value::Number(..) => (reader.bool_like(field), None),
-        // Words for a switch count here too, also those that a variable holds.
+        // Words for a switch count here too, also from a variable.
         _ => {
             let path = reader.path(field, wanted)?;
             (switch(path.value()), Some(path))
@@ -196,7 +196,7 @@ fn verify(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> 
     }
 }
 
-/// A certificate alone, or a list with its key and perhaps the password of that.
+/// A certificate alone, or a list with its key and optionally the key's password.
 fn client_cert(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let Value::List(items) = &field.node.value else {
         let wanted = "the path of a PEM file or a list of two or three strings";
@@ -241,7 +241,7 @@ fn auth(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     if text.is_some_and(|text| text.value().trim().eq_ignore_ascii_case("oauth")) {
         return Some("oauth".into());
     }
-    // The value may well be a token: it is not quoted.
+    // The value may be a token: it is not quoted.
     let found = match field.node.kind() {
         "a string" => "a different string",
         other => other,
@@ -270,7 +270,7 @@ fn tools(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Js
     Some(json!({"include": include}))
 }
 
-/// Names and globs. What is not understood refuses the server: a filter must not fail open.
+/// Names and globs. An invalid one rejects the server: a filter must not fail open.
 fn filter(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Json> {
     if matches!(&field.node.value, Value::String(name) if name.contains(',')) {
         reader.warn(field, "a string is a single name or glob; use a list for several");
@@ -278,8 +278,8 @@ fn filter(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<J
     reader.by_type(schema, field)
 }
 
-/// A mapping that may be given as a bare switch, which is its `enabled`. Anything else refuses the
-/// server: what was meant to be off must not stay on.
+/// A mapping that may be given as a bare switch, which is its `enabled`. Anything else rejects
+/// the server: it must not run with a feature on that was meant to be off.
 fn switchable(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Json> {
     if matches!(field.node.value, Value::Map(_)) {
         return reader.by_type(schema, field);

@@ -20,7 +20,7 @@ use super::LoginOutcome;
 
 const MAX_TEXT_CHARS: usize = 1_000;
 
-/// The style of all pages, and of this one.
+/// The style of all pages.
 static STYLE: LazyLock<String> = LazyLock::new(|| format!("{}{OWN_STYLE}", pages::BASE_STYLE.text));
 
 const OWN_STYLE: &str = "\
@@ -126,7 +126,7 @@ impl Page {
     }
 }
 
-/// `said` is the text of a peer.
+/// `said` is text from a peer.
 fn page(status: StatusCode, title: &str, said: Option<&str>, lines: &[&str]) -> Page {
     let (class, mark) = if status.is_success() { ("good", CHECK) } else { ("bad", BANG) };
     let (title, style) = (escaped(title), STYLE.as_str());
@@ -154,7 +154,7 @@ fn escaped(text: &str) -> String {
     pages::escape(&text)
 }
 
-/// Escapes a text of ours; backquoted parts become code.
+/// Escapes our own text; backquoted parts become code.
 fn with_code(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {

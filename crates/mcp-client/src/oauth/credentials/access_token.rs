@@ -12,9 +12,9 @@ use super::super::token_store::StoredTokens;
 use super::Credentials;
 use crate::transport::http_client::{Authorized, Authorizer, HttpClient};
 
-/// How long before its expiry a token is renewed, unless its lifetime is short.
+/// Tokens are renewed this long before their expiry, unless their lifetime is short.
 const EARLY_SECONDS: u64 = 60;
-/// How far the clock may be set back before recorded times are distrusted.
+/// Maximum clock step backwards before recorded times are distrusted.
 const SKEW_SECONDS: u64 = 300;
 
 #[derive(Debug)]
@@ -60,10 +60,10 @@ impl AccessToken {
     }
 }
 
-/// The most retries with another token: one that another process has just renewed may expire before
-/// it is sent.
+/// Maximum retries with another token: a token that another process just renewed may expire
+/// before it is sent.
 const MAX_RENEWALS: u32 = 2;
-/// The most retries with another `DPoP` proof for the same token.
+/// Maximum retries with another `DPoP` proof for the same token.
 const MAX_PROOFS: u32 = 2;
 
 impl Authorizer for Credentials {

@@ -135,7 +135,7 @@ impl Credentials {
         Some(found)
     }
 
-    /// Obtains new tokens without a person, whatever is stored.
+    /// Obtains new tokens without a person, ignoring stored ones.
     pub(crate) async fn obtain_anew(&self, challenge: Option<&str>) -> Result<(), crate::Error> {
         let challenges = challenge.map(challenge::parse).unwrap_or_default();
         let _turn = self.turn.lock().await;

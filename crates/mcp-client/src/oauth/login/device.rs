@@ -17,17 +17,17 @@ use super::{Login, LoginRound, MAX_IDENTITIES};
 use crate::error::ErrorKind;
 use crate::error::oauth::{Error, Result};
 
-/// The longest that a login waits, whatever the lifetime of its code.
+/// Maximum wait of a login, whatever the lifetime of its code.
 const MAX_WAIT: Duration = Duration::from_hours(1);
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_INTERVAL: Duration = Duration::from_mins(1);
-/// RFC 8628: the interval without one, and what `slow_down` adds to it.
+/// RFC 8628: the default interval, and the increment for `slow_down`.
 const INTERVAL_STEP: Duration = Duration::from_secs(5);
 const MAX_DEVICE_CODE_BYTES: usize = 16 * 1024;
 const MAX_USER_CODE_BYTES: usize = 64;
 const MAX_URL_BYTES: usize = 2048;
 
-/// What a person needs to sign in on another device. All texts are printable ASCII.
+/// The data for a sign-in on another device. All texts are printable ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceCode {
     pub server: String,
@@ -37,7 +37,7 @@ pub struct DeviceCode {
     pub verification_uri: String,
     /// The same page with the code filled in.
     pub verification_uri_complete: Option<String>,
-    /// How long the login waits.
+    /// Timeout of the login.
     pub expires_in: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Which client a login uses, and what becomes of it when the login ends.
+//! Selection of the client for a login, and its update when the login ends.
 
 use super::super::credentials::{Credentials, GrantContext};
 use super::super::discovery::Discovery;

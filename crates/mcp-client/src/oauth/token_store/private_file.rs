@@ -14,7 +14,7 @@ use crate::error::oauth::Error;
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Space reserved for new tokens beyond the size of the old ones.
 const MARGIN_BYTES: u64 = 16 * 1024;
-/// How long to wait for another process; then the renewal fails rather than run twice.
+/// Maximum wait for another process; then the renewal fails rather than run twice.
 const MAX_WAIT: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 

@@ -27,13 +27,13 @@ pub(super) fn listing_failure(error: &Error) -> String {
 }
 
 impl Supervisor {
-    /// Whether the server is unresponsive. A running call is the better check, so the result does
-    /// not count while one runs.
+    /// Whether the server is unresponsive. A running call is the better check, so the result is
+    /// ignored while one runs.
     pub(super) async fn is_dead(&mut self, session: &Session) -> bool {
         session.active_calls() == 0 && !self.lives(session).await && session.active_calls() == 0
     }
 
-    /// Pings the server, then lists. A live process is not ended for its silence.
+    /// Pings the server, then lists. A live process is not ended for being silent.
     async fn lives(&mut self, session: &Session) -> bool {
         // A ping without a response until the next one is due counts as missed.
         let within = PING_TIMEOUT.min(self.entry.keepalive);

@@ -23,7 +23,7 @@ const PROGRESS_STEPS: u32 = 10;
 const NOTIFICATION_FLOOD: usize = 100_000;
 const LIST_CHANGED_FLOOD: usize = 5_000;
 const ASK_FLOOD: usize = 5_000;
-/// How long the server waits for the client's answer to its request.
+/// Timeout for the client's answer to a request of the server.
 const MAX_ASK_WAIT: Duration = Duration::from_mins(2);
 
 pub(super) trait MessageSink {
@@ -33,7 +33,7 @@ pub(super) trait MessageSink {
     /// Flushes what was sent, before a pause.
     fn settle(&mut self);
 
-    /// Whether the client has disconnected, as far as this can be seen.
+    /// Whether the client is known to have disconnected.
     fn is_gone(&self) -> bool;
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Server {
 
 #[derive(Debug, Default)]
 struct ServerMemory {
-    /// How often each method was called, by the name in its parameters.
+    /// The number of calls of each method, by the name in its parameters.
     turns: HashMap<String, usize>,
     /// Answers of the client, by the id of our request.
     replies: HashMap<String, Value>,
@@ -113,7 +113,7 @@ impl Server {
         }
     }
 
-    /// Sends what the behaviour sends unasked once a client is connected.
+    /// Sends the unsolicited messages of the behaviour once a client is connected.
     pub(super) fn flood(&self, out: &mut dyn MessageSink) {
         let (count, message) = match self.behaviour {
             Behaviour::NotificationFlood => {

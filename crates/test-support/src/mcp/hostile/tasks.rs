@@ -7,7 +7,7 @@ use super::correct_server::{self, Era};
 
 const ID: &str = "task-1";
 const STATUS_FLOOD: usize = 1000;
-/// How often the odd task is looked at before it ends.
+/// The number of polls before the odd task ends.
 const ODD_LOOKS: usize = 3;
 
 pub(super) fn is_task(behaviour: Behaviour) -> bool {

@@ -51,7 +51,7 @@ pub(super) struct TokenPair {
 }
 
 impl GrantStore {
-    /// An unguessable token that names its kind.
+    /// An unguessable token that includes its kind.
     pub(super) fn word(&mut self, kind: &str) -> String {
         self.counter += 1;
         format!("{kind}-{}-{:016x}", self.counter, self.random.hash_one(self.counter))

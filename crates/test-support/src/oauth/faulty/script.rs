@@ -66,7 +66,7 @@ impl Default for Script {
 #[derive(Debug, Clone, Default)]
 pub struct Endpoint {
     pub fault: Option<Fault>,
-    /// For how many requests; `None` is for all.
+    /// The number of affected requests; `None` means all.
     pub times: Option<u32>,
     /// A JSON merge patch over the correct response: `null` removes a member.
     pub patch: Value,

@@ -1,4 +1,4 @@
-//! Resources that were attached to a conversation: what changes is attached to the next message.
+//! Attached resources of a conversation: changed ones are attached to the next message.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use task_loop::toolbox::Toolbox;
 
 use super::{LIST_TIMEOUT, Library, MAX_TEXT_BYTES, append, rendered};
 
-/// The most resources that are watched in a conversation.
+/// Maximum number of watched resources per conversation.
 const MAX_WATCHED: usize = 8;
 const UNWATCH_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -19,12 +19,12 @@ const UNWATCH_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct WatchedResource {
     server: String,
     uri: String,
-    /// What was attached last; `None` if it changed and could not be attached yet.
+    /// The digest of the last attached content; `None` if a change is not attached yet.
     digest: Option<u64>,
 }
 
 impl Library {
-    /// Reads a resource, after subscribing to its changes where the server reports them.
+    /// Reads a resource, after subscribing to its changes if the server reports them.
     pub(super) async fn read_watched(&self, server: &str, uri: &str) -> Result<ToolOutcome, Error> {
         let has_room = {
             let watched = self.watched();
@@ -39,8 +39,8 @@ impl Library {
         Ok(read)
     }
 
-    /// Adds the watched resources that changed to a message, as far as there is room for them.
-    /// Returns their names.
+    /// Appends the changed watched resources to a message, up to its size limit. Returns their
+    /// names.
     pub(in crate::commands::chat) async fn with_changes(
         &self,
         said: &mut UserInput,
@@ -49,7 +49,7 @@ impl Library {
         let (mut names, mut room) = (Vec::new(), MAX_TEXT_BYTES);
         let watched = self.watched().clone();
         for WatchedResource { server, uri, digest: before } in watched {
-            // A server that is not there is asked again with the next message.
+            // An unavailable server is asked again with the next message.
             let asked = self.client.watch_resource(&server, &uri);
             let asked = tokio::time::timeout(LIST_TIMEOUT, asked).await;
             if !matches!(asked, Ok(Ok(Some(true)))) && before.is_some() {
@@ -80,7 +80,7 @@ impl Library {
         let watched = std::mem::take(&mut *self.watched());
         let all = async {
             for WatchedResource { server, uri, .. } in watched {
-                // A server that is gone has ended it already.
+                // A server that has stopped has ended it already.
                 let _ = self.client.unwatch_resource(&server, &uri).await;
             }
         };

@@ -16,18 +16,18 @@ pub(super) struct Imported {
     pub(super) left: Vec<Note>,
 }
 
-/// What happened to an entry, by its line.
+/// A note on the conversion of an entry, with its line.
 #[derive(Debug)]
 pub(super) struct Note {
     pub(super) line: usize,
     pub(super) text: String,
 }
 
-/// A provider of LiteLLM that speaks an API of ours: its prefix, its base URL, which is empty if the file
-/// must name it, and its variable.
+/// A provider of LiteLLM with a supported API: its prefix, its base URL, which is empty if the
+/// file must name it, and its variable.
 type Known = (&'static str, &'static str, &'static str);
 
-/// The only one that does not speak the OpenAI API.
+/// The only one without the OpenAI API.
 const ANTHROPIC: &str = "anthropic";
 
 const KNOWN: &[Known] = &[
@@ -70,14 +70,14 @@ struct Provider {
     kind: &'static str,
     base: String,
     variable: String,
-    /// Whether the file had the key itself.
+    /// The file contains the key itself.
     is_secret: bool,
     discover: bool,
-    /// Each with its keys in the new file.
+    /// Model ids, with the keys of each in the new file.
     models: BTreeMap<String, Vec<String>>,
 }
 
-/// A model group: full ids with weights, and names of groups to fall back on.
+/// A model group: full ids with weights, and names of fallback groups.
 #[derive(Default)]
 struct Group {
     name: String,
@@ -168,7 +168,7 @@ impl Converter {
         }
     }
 
-    /// The number of the provider with the same address and key, which is added if it is new.
+    /// The index of the provider with this address and key, which is added if it is new.
     fn provider(&mut self, name: &str, prefix: &str, parameters: &Node) -> Option<usize> {
         let at = parameters.position.line;
         let (_, known_base, known_variable) = KNOWN.iter().find(|(known, ..)| *known == prefix)?;
@@ -289,7 +289,7 @@ impl Converter {
                         let micros = budget * 1_000_000.0;
                         format!("budget: {{amount_micros: {micros:.0}, period: {period}}}")
                     }
-                    // A spend limit never resets, so it would be another limit.
+                    // A spend limit never resets, so the conversion would change its meaning.
                     (None, Some(duration)) => {
                         let text = "default_key_generate_params.max_budget: no period of";
                         self.leave(at, format!("{text} {duration}; use day, week or month"));
@@ -354,7 +354,7 @@ impl Converter {
     }
 
     /// The aliases of the new file. Groups refer to the deployments of others, never to their
-    /// fallbacks, so that there are no circles.
+    /// fallbacks, to avoid cycles.
     fn aliases(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         let groups = std::mem::take(&mut self.groups);

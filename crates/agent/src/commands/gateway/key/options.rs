@@ -1,4 +1,4 @@
-//! What is typed about a key: scopes, models, end and limits.
+//! Key options: scopes, models, expiry and limits.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use crate::commands::gateway::{budget, moment};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// The words for no limit, no end.
+/// The values for no limit or no expiry.
 const NONE: &[&str] = &["none", "never", "unlimited"];
 
 /// What is typed about a key.
@@ -50,7 +50,7 @@ impl KeyOptions {
         lists.into_iter().all(Option::is_none) && texts.into_iter().all(Option::is_none)
     }
 
-    /// What is typed about a key to create or to change.
+    /// The changes that the options make to a new or existing key.
     pub(super) fn change(
         &self,
         name: Option<String>,
@@ -81,7 +81,7 @@ impl KeyOptions {
         Ok(Some(scopes))
     }
 
-    /// The models, if typed; all of them is `None` inside. A name that leads nowhere is warned of.
+    /// The models, if given; the inner `None` means all. Warns about unknown names.
     #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
     fn models(&self, config: &Config, session: &Session) -> Option<Option<Vec<String>>> {
         let names = self.models.as_ref()?;

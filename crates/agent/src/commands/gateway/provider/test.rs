@@ -1,4 +1,4 @@
-//! `agent gateway provider test`: a provider asked for its models, for a word, or for results.
+//! `agent gateway provider test`: asks a provider for models, a completion or results.
 
 use std::time::Instant;
 

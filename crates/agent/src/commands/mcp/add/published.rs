@@ -20,7 +20,7 @@ use crate::prompt::Prompt;
 use crate::runtime::block_on;
 use crate::session::Session;
 
-/// What follows the name of a server of the registry.
+/// Suffix of the name of a registry server.
 const MARK: &str = "@registry";
 const MAX_TRIES: usize = 3;
 
@@ -31,7 +31,7 @@ const OFFER: Offer<'_> = Offer {
     declined: "Nothing was added.",
 };
 
-/// The name and version, if a server of the registry is meant.
+/// The name and version, if the argument is a registry server.
 pub(super) fn wanted(args: &Args) -> Option<(&str, Option<&str>)> {
     let name = args.name.as_deref()?.strip_suffix(MARK)?;
     Some(name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version))))
@@ -52,7 +52,7 @@ pub(super) fn add(
     let preference =
         if args.transport.is_some() { Preference::Remote } else { Preference::Package };
     let template = listed.template(name, version, preference);
-    // A publisher wrote a part of the text.
+    // The text is partly from the publisher.
     let template = template.map_err(|error| std::io::Error::other(printable(&error.to_string())));
     let template = template.or_failed(format!("`{}` was not added", printable(name)))?;
     let prompt = Prompt::find(&session.output).filter(|_| !args.yes);
@@ -83,7 +83,7 @@ pub(super) fn add(
     tell(session, &candidates, &saved)
 }
 
-/// The name of the server here: `--as`, or the last part of its name in the registry.
+/// The local name of the server: `--as`, or the last part of its registry name.
 fn own_name(name: &str, args: &Args) -> Result<String, Diagnostic> {
     let others = [&args.url, &args.auth, &args.cwd, &args.protocol, &args.paste];
     let is_mixed = others.iter().any(|other| other.is_some())
@@ -177,12 +177,12 @@ fn choices(question: &Question) -> String {
     format!("one of {}", all.join(", "))
 }
 
-/// A text of a publisher, short and harmless.
+/// A text of a publisher, shortened and sanitized.
 fn line(text: &str) -> String {
     dialog::short(&dialog::line(text))
 }
 
-/// Puts references in the place of secrets, so that the dialog does not show them.
+/// Replaces secrets by references, so that the dialog does not show them.
 fn hide(
     server: &str,
     template: &EntryTemplate,

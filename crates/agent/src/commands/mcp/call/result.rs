@@ -1,4 +1,4 @@
-//! What a call gave back: text on standard output, everything else in files.
+//! The result of a call: text on standard output, everything else in files.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -15,7 +15,7 @@ use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::file_name::extension;
 use crate::session::Session;
 
-/// Prints the outcome; one that says it is an error ends the program with a failure.
+/// Prints the outcome; an error outcome makes the program fail.
 pub(in crate::commands::mcp) fn show(
     tool: &RegisteredTool,
     outcome: &ToolOutcome,
@@ -49,8 +49,8 @@ pub(in crate::commands::mcp) fn show(
     session.output.bytes(text.as_bytes())
 }
 
-/// The outcome as text. Where there is text, structured content is the same for programs, and is
-/// left to `--json`.
+/// The outcome as text. Beside text, structured content repeats it for programs, and is left
+/// to `--json`.
 fn once(outcome: &ToolOutcome, session: &Session) -> Rendered {
     let all = render(outcome);
     let is_text =
@@ -71,10 +71,10 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Writes a file under a name that is free, and says where it is.
+    /// Writes a file under a free name, and prints its path.
     fn write(&mut self, name: &str, bytes: &[u8], what: &str) -> Result<(), Diagnostic> {
         let folder = self.folder()?;
-        // For its owner alone: results of servers may be confidential.
+        // Readable by its owner only: results of servers may be confidential.
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
         let (stem, extension) = name.rsplit_once('.').unwrap_or((name, "bin"));
@@ -101,7 +101,7 @@ impl Files<'_> {
             return Ok(folder.clone());
         }
         let made = tempfile::Builder::new().prefix("agent-call-").tempdir();
-        // It stays: its path was printed.
+        // It is kept: its path was printed.
         let path = made.or_failed("cannot create a temporary folder")?.keep();
         self.folder = Some(path.clone());
         Ok(path)

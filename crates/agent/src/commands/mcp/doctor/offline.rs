@@ -1,4 +1,4 @@
-//! What can be judged without connecting: the files, the entries, the programs.
+//! Checks without a connection: the files, the entries, the programs.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::mcp::advice::{advice, operand};
 use crate::mcp::{McpServers, Servers, is_alone};
 use crate::session::Session;
 
-/// Every problem of the configuration, or those of one server and of the whole file.
+/// All problems of the configuration, or those of one server and of the whole file.
 pub(super) fn configuration(servers: &Servers, only: Option<&str>, findings: &mut Findings) {
     for problem in &servers.parsed.problems {
         let about = problem.section.as_deref();
@@ -107,7 +107,7 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
     Ok(())
 }
 
-/// The mode of a file that not only its owner can read.
+/// The mode of a file that others can read.
 fn readable_by_others(path: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;

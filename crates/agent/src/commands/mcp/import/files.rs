@@ -1,4 +1,4 @@
-//! Where other clients keep their servers, on each system.
+//! The configuration files of other clients, on each system.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub(super) fn kind_of(path: &Path, from: Option<Kind>) -> Kind {
     from.unwrap_or(if is_toml { Kind::Codex } else { Kind::Pasted })
 }
 
-/// Every place where a file may be: those of the person, then those of the project.
+/// Every possible file: those of the person, then those of the project.
 fn possible(
     system: System,
     home: Option<&Path>,
@@ -91,7 +91,7 @@ fn possible(
     for (kind, base, parts) in places {
         let Some(base) = base else { continue };
         let path = base.join(parts.iter().collect::<PathBuf>());
-        // At home the project's files may be the person's.
+        // In the home folder the project's files may be the person's.
         if !files.iter().any(|file| file.path == path) {
             files.push(File { path, kind });
         }

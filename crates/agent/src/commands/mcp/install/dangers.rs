@@ -1,5 +1,5 @@
-//! What a link may not hold, because it reaches for files of the person, and what a person should
-//! be warned of.
+//! Content that a link may not have, because it accesses files of the person, and cautions for
+//! the person.
 
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, StdioEndpoint, Verify};
 use serde_json::{Map, Value as Json};
@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::host::{host, is_this_machine};
 use crate::mcp::project::file_keys;
 
-/// Variables that change which programs run, what they load, or whom they trust.
+/// Variables that change the started programs, loaded code or trusted certificates.
 const STEERING: [&str; 20] = [
     "PATH",
     "HOME",
@@ -31,7 +31,7 @@ const STEERING: [&str; 20] = [
     "CLASSPATH",
     "OPENSSL_CONF",
 ];
-/// What the names of more such variables begin with.
+/// Prefixes of more such variables.
 const STEERING_STARTS: [&str; 14] = [
     "DYLD_",
     "LD_",
@@ -48,9 +48,9 @@ const STEERING_STARTS: [&str; 14] = [
     "RUBY",
     "SSL_CERT_",
 ];
-/// What the names of more such variables have in them.
+/// Substrings of more such variables.
 const STEERING_PARTS: [&str; 4] = ["PROXY", "REGISTRY", "CA_BUNDLE", "CA_CERT"];
-/// Variables that begin like those above and change nothing of the kind.
+/// Harmless variables with such a prefix.
 const PLAIN: [&str; 8] = [
     "GIT_AUTHOR_EMAIL",
     "GIT_AUTHOR_NAME",
@@ -79,7 +79,7 @@ const SHELLS: [&str; 13] = [
     "pwsh",
 ];
 
-/// Interpreters, and the letters, long options and subcommands that hand them code as text.
+/// Interpreters, and the letters, long options and subcommands that pass code as text.
 const INTERPRETERS: [(&[&str], &str, &[&str]); 9] = [
     (&["python", "pythonw", "pypy", "py"], "c", &[]),
     (&["node", "nodejs", "bun"], "ep", &["--eval", "--print"]),
@@ -92,7 +92,7 @@ const INTERPRETERS: [(&[&str], &str, &[&str]); 9] = [
     (&["tclsh", "expect"], "c", &[]),
 ];
 
-/// Programs that download a package and run it, with the subcommand that does so, if one is needed.
+/// Programs that download and run a package, with the subcommand for it, if one is needed.
 const FETCHERS: [(&str, &[&str]); 11] = [
     ("npx", &[]),
     ("pnpx", &[]),
@@ -107,8 +107,8 @@ const FETCHERS: [(&str, &[&str]); 11] = [
     ("deno", &["run"]),
 ];
 
-/// An error if the entry names files of this machine: what is in them would go to a host that the
-/// link chose, or decide whom to believe.
+/// Fails if the entry names files of this machine: their content would be sent to a host
+/// chosen by the link, or decide which certificates to trust.
 pub(super) fn refuse_files(entry: &Map<String, Json>) -> Result<(), Diagnostic> {
     let keys = file_keys(entry);
     if keys.is_empty() {
@@ -125,7 +125,7 @@ pub(super) fn refuse_files(entry: &Map<String, Json>) -> Result<(), Diagnostic> 
         ))
 }
 
-/// What a person should think about before saying yes, each in a line.
+/// Cautions to show before the confirmation, one per line.
 pub(super) fn cautions(endpoint: &Endpoint) -> Vec<String> {
     match endpoint {
         Endpoint::Stdio(stdio) => local(stdio),
@@ -143,7 +143,7 @@ fn local(stdio: &StdioEndpoint) -> Vec<String> {
             "it sets variables that change which programs run or what they trust: {names}"
         ));
     }
-    // Behind programs such as `env` an interpreter is among the arguments, or within one of them.
+    // With programs such as `env` an interpreter is among the arguments, or within one of them.
     let words = std::iter::once(&stdio.command).chain(&stdio.args);
     let words: Vec<&str> = words.flat_map(|word| word.value().split_whitespace()).collect();
     let programs: Vec<String> = words.iter().map(|word| program_name(word)).collect();
@@ -171,8 +171,8 @@ fn steers(name: &str) -> bool {
         || STEERING_PARTS.iter().any(|part| name.contains(part))
 }
 
-/// The name of a program without its folder, ending and version; empty for an npm scope, where a
-/// package may be called like a program.
+/// The name of a program without its folder, extension and version; empty for an npm scope,
+/// where a package may have the name of a program.
 fn program_name(word: &str) -> String {
     if word.starts_with('@') {
         return String::new();
@@ -183,8 +183,8 @@ fn program_name(word: &str) -> String {
         .to_owned()
 }
 
-/// Whether one of these arguments hands code to the interpreter. Arguments of a script may look the
-/// same: that is one caution too many.
+/// Whether one of these arguments passes code to the interpreter. Arguments of a script may
+/// look the same: that is one caution too many.
 fn takes_code(program: &str, arguments: &[&str]) -> bool {
     let known = INTERPRETERS.iter().find(|(names, _, _)| names.contains(&program));
     let Some((_, letters, words)) = known else { return false };
@@ -193,7 +193,7 @@ fn takes_code(program: &str, arguments: &[&str]) -> bool {
     }
     arguments.iter().any(|argument| {
         let long = argument.split('=').next().unwrap_or(argument);
-        // Short options can be written together, with their value behind them.
+        // Short options can be combined, with a value after them.
         let is_short = argument.starts_with('-') && !argument.starts_with("--");
         words.contains(&long) || is_short && argument.contains(|letter| letters.contains(letter))
     })

@@ -1,4 +1,4 @@
-//! What a person sees before saying yes: all of it, in letters that are what they look like.
+//! The confirmation dialog: shows everything, in unambiguous characters.
 
 use std::collections::BTreeSet;
 
@@ -19,17 +19,17 @@ use crate::session::Session;
 const MAX_TEXT_ROWS: usize = 4;
 const MAX_COMMAND_ROWS: usize = 10;
 
-/// The words of a dialog about a server that somebody else described.
+/// The texts of a dialog about a server from an untrusted source.
 pub(crate) struct Offer<'a> {
     pub(crate) heading: &'a str,
-    /// What follows the description of a local server.
+    /// The text after the description of a local server.
     pub(crate) advice: &'a str,
     pub(crate) question: &'a str,
     pub(crate) declined: &'a str,
 }
 
 impl Offer<'_> {
-    /// Shows the server and asks. `--yes` is the confirmation of who cannot or need not be asked.
+    /// Shows the server and asks. `--yes` confirms without a question.
     pub(crate) fn is_accepted(
         &self,
         server: &Candidate,
@@ -40,7 +40,7 @@ impl Offer<'_> {
         let advice = if server.runs() { self.advice } else { "" };
         let dialog = format!("{}\n\n{}{advice}", self.heading, entry(server, scope));
         if let Some(prompt) = Prompt::find(&session.output).filter(|_| !yes) {
-            // Part of the question: who asks for quiet still has to see what is asked.
+            // Part of the question: `--quiet` must not hide it.
             let is_yes = prompt.confirm(&format!("{dialog}\n{}", self.question))?;
             if !is_yes {
                 session.output.note(self.declined);
@@ -59,7 +59,7 @@ impl Offer<'_> {
     }
 }
 
-/// Checks an entry that somebody else wrote. Nothing in an error can drive the terminal.
+/// Checks an untrusted entry. Errors contain no terminal control characters.
 pub(crate) fn checked(
     name: &str,
     entry: Json,
@@ -77,7 +77,7 @@ pub(crate) fn checked(
     Ok(candidate)
 }
 
-/// The name, the whole entry, what is odd about it, and what it starts or connects to.
+/// The name, the whole entry, its cautions, and its command or URL.
 pub(crate) fn entry(candidate: &Candidate, scope: &Scope) -> String {
     let entry = serde_json::to_string_pretty(&candidate.entry).unwrap_or_default();
     let entry = without_blanks(&plain(&entry)).replace('\n', "\n    ");
@@ -88,8 +88,8 @@ pub(crate) fn entry(candidate: &Candidate, scope: &Scope) -> String {
     for caution in cautions(candidate, scope) {
         text.push_str(&format!("{WARNING}Caution:{WARNING:#} {}\n", short(&line(&caution))));
     }
-    // Last and bounded, so that it is above the question however long the entry is, which is shown
-    // in full further up.
+    // Last and bounded, so that it is above the question even if the entry, shown in full above
+    // it, is long.
     text.push_str(&match &candidate.configured.entry.endpoint {
         Endpoint::Stdio(endpoint) => format!(
             "{WARNING}Caution:{WARNING:#} this starts a program on this machine with your \
@@ -106,7 +106,7 @@ pub(crate) fn entry(candidate: &Candidate, scope: &Scope) -> String {
     text
 }
 
-/// The same for a program that shows it.
+/// The same as JSON.
 pub(crate) fn preview(candidates: &[Candidate], scope: &Scope, file: &ServersFile) -> Json {
     let servers = candidates.iter().map(|candidate| {
         let entry = serde_json::to_string_pretty(&candidate.entry).unwrap_or_default();
@@ -127,7 +127,7 @@ pub(crate) fn preview(candidates: &[Candidate], scope: &Scope, file: &ServersFil
     json!({ "servers": servers.collect::<Vec<_>>() })
 }
 
-/// What is odd about the entry, and the variables of this person that it gets.
+/// The cautions of the entry, and the variables of this person that it gets.
 fn cautions(candidate: &Candidate, scope: &Scope) -> Vec<String> {
     let mut cautions = dangers::cautions(&candidate.configured.entry.endpoint);
     let names = Vec::from_iter(variables(&candidate.entry, scope)).join(", ");
@@ -152,13 +152,12 @@ fn variables(value: &Json, scope: &Scope) -> BTreeSet<String> {
     }
 }
 
-/// The beginning and the end of a text on one line.
+/// A text on one line, shortened in the middle.
 pub(crate) fn short(text: &str) -> String {
     excerpt(text, MAX_TEXT_ROWS).text
 }
 
-/// The command with its words quoted; of a very long command the
-/// beginning and the end.
+/// The command with its words quoted; a very long one is shortened in the middle.
 pub(crate) fn command_line(endpoint: &StdioEndpoint) -> String {
     let words = std::iter::once(&endpoint.command).chain(&endpoint.args);
     let words: Vec<String> = words.map(Text::written).map(word).collect();
@@ -173,8 +172,8 @@ fn word(text: &str) -> String {
     plain(&Json::from(text).to_string())
 }
 
-/// Escapes everything but ASCII. All else could look like other letters, hide
-/// words, change their order or drive the terminal, and is written as JSON escapes it.
+/// Escapes everything but ASCII as JSON does. Other characters could imitate letters, hide
+/// text, change its order or control the terminal.
 fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {

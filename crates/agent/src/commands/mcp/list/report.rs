@@ -33,7 +33,7 @@ pub(crate) fn table(all: &[ServerStatus]) -> String {
     table.text()
 }
 
-/// Why servers are not as they should be, and what to do.
+/// The causes of bad states, and the fixes.
 pub(crate) fn reasons(all: &[ServerStatus], fleet: &McpServers) -> String {
     let mut text = String::new();
     for status in all {
@@ -75,7 +75,7 @@ fn hints(status: &ServerStatus, fleet: &McpServers) -> Vec<String> {
     hints
 }
 
-/// All that is known of a server, for programs.
+/// All known facts of a server, for programs.
 pub(crate) fn server_json(status: &ServerStatus, fleet: &McpServers) -> Value {
     let failure = status.failure.as_ref().map(|failure| told(&fleet.shown, failure));
     let reason = match (&failure, status.state.reason()) {
@@ -150,7 +150,7 @@ pub(super) fn configured_json(servers: &Servers) -> Value {
     })
 }
 
-/// How long ago, in the largest unit that fits.
+/// The age, in the largest unit that fits.
 pub(super) fn ago(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..=119 => format!("{seconds} s"),

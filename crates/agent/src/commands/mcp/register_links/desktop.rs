@@ -1,14 +1,14 @@
-//! What desktops need to know: the desktop file of Linux, and the steps for Windows.
+//! Desktop integration: the desktop file of Linux, and the steps for Windows.
 
 pub(super) const FILE_NAME: &str = "agent-mcp-link.desktop";
 pub(super) const MIME_TYPE: &str = "x-scheme-handler/agent";
 
-/// Characters that an argument of `Exec` may only hold in quotes.
+/// Characters that need quotes in an argument of `Exec`.
 const RESERVED: &str = " \t\n\"'\\><~|&;$*?#()`";
 
-/// The desktop file that hands links to this program: to the dashboard in a graphical session, else
-/// to a terminal, whose window stays open until the person has read how it went. Nothing of a link
-/// can be taken for an option.
+/// The desktop file that passes links to this program: to the dashboard in a graphical
+/// session, else to a terminal, whose window stays open until the person has read the result.
+/// No part of a link can become an option.
 pub(super) fn file(
     program: &str,
     home: Option<&str>,
@@ -28,8 +28,8 @@ pub(super) fn file(
     )
 }
 
-/// The choices of a person without us; nothing if we are not among them. Other programs that are
-/// chosen for such links stay.
+/// The default applications without us; `None` if we are not among them. Other programs for
+/// such links are kept.
 pub(super) fn without_ours(text: &str) -> Option<String> {
     let mut rest = String::with_capacity(text.len());
     let mut is_changed = false;
@@ -54,8 +54,8 @@ pub(super) fn without_ours(text: &str) -> Option<String> {
     is_changed.then_some(rest)
 }
 
-/// A path as an argument of `Exec`. Quotes are one layer; that the whole line is a string, in which
-/// backslashes count too, is another; and percent signs begin field codes.
+/// A path as an argument of `Exec`, escaped in layers: quotes, the string of the whole line,
+/// in which backslashes count too, and percent signs, which begin field codes.
 fn argument(path: &str) -> String {
     let path = path.replace('%', "%%");
     if !path.contains(|letter| RESERVED.contains(letter)) {
@@ -76,7 +76,7 @@ fn argument(path: &str) -> String {
     quoted
 }
 
-/// What a person does where this program cannot; nothing where it can.
+/// Manual steps for a system without automatic registration; `None` elsewhere.
 pub(super) fn steps(system: &str, program: &str, remove: bool) -> Option<String> {
     Some(match (system, remove) {
         ("windows", false) => format!(

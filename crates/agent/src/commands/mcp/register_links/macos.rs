@@ -1,7 +1,7 @@
-//! The application that hands install links to this program on macOS.
+//! The application that passes install links to this program on macOS.
 //!
-//! macOS sends a link to an application as an Apple event, which a plain executable never gets. So
-//! the executable is a script that the system's own compiler makes an application of.
+//! macOS sends a link to an application as an Apple event, which a plain executable never
+//! gets. So the executable is a script, compiled to an application by the system's compiler.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -17,10 +17,10 @@ use crate::session::Session;
 
 const NAME: &str = "Agent Links.app";
 const COMPILER: &str = "osacompile";
-/// Tells the system which links the application opens.
+/// The tool that registers the links of the application with the system.
 const LSREGISTER: &str = "/System/Library/Frameworks/CoreServices.framework/Frameworks/\
                           LaunchServices.framework/Support/lsregister";
-/// `applet` is the executable that the compiler makes. The application has no window.
+/// `applet` is the executable made by the compiler. The application has no window.
 const INFO: &str = "\
 <?xml version=\"1.0\" encoding=\"UTF-8\"?>
 <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">
@@ -50,7 +50,7 @@ pub(super) fn place(session: &Session) -> Result<PathBuf, Diagnostic> {
     Ok(home.join("Applications").join(NAME))
 }
 
-/// Opens a link in the dashboard. Nothing of a link can be taken for an option or a command.
+/// Opens a link in the dashboard. No part of a link can become an option or a command.
 pub(super) fn script(program: &str, home: Option<&str>, profile: Option<&str>) -> String {
     let home = home.map(|home| format!("AGENT_HOME={} ", quoted(home)));
     let profile = profile.map(|name| format!(" --profile {}", quoted(name)));
@@ -70,7 +70,7 @@ pub(super) fn register(session: &Session, app: &Path, script: &str) -> Result<()
         Diagnostic::failed(format!("cannot write {}", app.display())).because(&error)
     })?;
     if let Some(path) = app.to_str() {
-        // What was compiled is signed, with the file that was replaced.
+        // The compiler signed its output with the file that was replaced since.
         tool("codesign", &["--force", "--sign", "-", path]);
         tool(LSREGISTER, &["-f", path]);
     }
@@ -81,7 +81,7 @@ pub(super) fn register(session: &Session, app: &Path, script: &str) -> Result<()
     session.output.text(format!("{GOOD}Registered{GOOD:#} for agent:// links: {app}\n"))
 }
 
-/// Writes the application: the compiled script, and what says that it opens links.
+/// Writes the application: the compiled script, and its declaration of the links.
 fn write(app: &Path, script: &str, compiler: &str) -> io::Result<()> {
     fs::create_dir_all(app.parent().unwrap_or(app))?;
     let path = app.to_str().ok_or_else(|| io::Error::other("its path is not UTF-8"))?;

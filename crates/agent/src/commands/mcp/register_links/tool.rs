@@ -25,9 +25,9 @@ pub(super) fn tool(name: &str, arguments: &[&str]) -> Outcome {
     }
 }
 
-/// What a tool answers in its first line; nothing if it fails.
+/// The first line of a tool's output; `None` if it fails.
 pub(super) fn answer(name: &str, arguments: &[&str]) -> Option<String> {
-    // A file, unlike a pipe, keeps nobody waiting.
+    // Reading a file, unlike a pipe, never blocks.
     let mut file: File = tempfile::tempfile().ok()?;
     let status = run_tool(name, arguments, file.try_clone().ok()?.into()).ok()??;
     file.rewind().ok()?;
@@ -38,7 +38,7 @@ pub(super) fn answer(name: &str, arguments: &[&str]) -> Option<String> {
     (status.success() && !line.is_empty()).then(|| line.to_owned())
 }
 
-/// How it ended; nothing if it took too long and was ended.
+/// The exit status; `None` if the tool was killed after a timeout.
 fn run_tool(name: &str, arguments: &[&str], stdout: Stdio) -> io::Result<Option<ExitStatus>> {
     let mut command = Command::new(name);
     command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());

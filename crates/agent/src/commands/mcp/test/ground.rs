@@ -14,12 +14,12 @@ use tokio::time::timeout;
 use super::steps::{StepStatus, Steps};
 use crate::session::Session;
 
-/// The most addresses of a host that are named.
+/// Maximum number of named addresses of a host.
 const MAX_NAMED: usize = 4;
-/// Variables that put a proxy between us and the server.
+/// Proxy variables.
 const PROXIES: &[&str] = &["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
 
-/// Every file the entry names, with what it is for.
+/// Every file the entry names, with its purpose.
 pub(crate) fn named_files(endpoint: &HttpEndpoint) -> Vec<(&'static str, &Text)> {
     let mut files = Vec::new();
     if let Verify::Bundle(path) = &endpoint.verify {

@@ -1,4 +1,4 @@
-//! The steps of a test, told one by one as they happen.
+//! The steps of a test, printed as they complete.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub(super) struct Steps {
 struct StepReport {
     steps: Vec<Value>,
     hints: Vec<String>,
-    /// The output could not be written; nothing more is.
+    /// Writing the output failed; nothing more is written.
     broken: Option<Diagnostic>,
 }
 
@@ -87,12 +87,11 @@ impl Steps {
         }));
     }
 
-    /// Whether the last step failed.
     pub(super) fn ended_in_failure(&self) -> bool {
         self.told().steps.last().is_some_and(|step| step["status"] == StepStatus::Failed.word())
     }
 
-    /// What to do about a warning; printed at the end.
+    /// Adds a fix for a warning; printed at the end.
     pub(super) fn hint(&self, hint: String) {
         let mut told = self.told();
         if !told.hints.contains(&hint) {
@@ -100,7 +99,7 @@ impl Steps {
         }
     }
 
-    /// How the test ended, with every hint; a broken output ends it first.
+    /// The result of the test, after printing the hints; an output error takes precedence.
     pub(super) fn outcome(&self, done: Result<(), Diagnostic>) -> Result<(), Diagnostic> {
         let mut told = self.told();
         if let Some(broken) = told.broken.take() {

@@ -1,4 +1,4 @@
-//! What there is to download: the files of a run by its manifest, or one artifact by its headers.
+//! Download items: the files of a run by its manifest, or one artifact by its headers.
 
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG};
 use task_loop::member::{MemberRequest, number};
@@ -23,9 +23,9 @@ pub(super) enum Id {
 #[derive(Debug, Clone)]
 pub(super) struct Item {
     pub(super) id: String,
-    /// The run that made it, where known.
+    /// The id of its run, if known.
     pub(super) run: Option<String>,
-    /// What the file is called. Made of what a person typed, never of what a service says.
+    /// The file name. Built from the person's input only, never from the service's.
     pub(super) name: String,
     pub(super) media_type: String,
     pub(super) bytes: u64,
@@ -81,11 +81,11 @@ fn of_manifest(run: &str, name: &str, artifact: Artifact) -> Result<Item, Diagno
     Ok(Item { id, run: Some(run.to_owned()), name, media_type, bytes, sha256 })
 }
 
-/// What the service says of one artifact. Its tag is its digest.
+/// The item of one artifact, from its headers. Its `ETag` is its digest.
 async fn of_artifact(member: &Member, id: &str) -> Result<Item, Diagnostic> {
     let answer = member.client.ask(MemberRequest::head(format!("/media/artifacts/{id}"))).await;
     let answer = answer.map_err(|trouble| match trouble.status() {
-        // An answer without a body cannot say it.
+        // A response without a body lacks the message.
         Some(404) => Diagnostic::failed(format!("artifact {id} not found; it may have expired")),
         _ => member.diagnostic(&trouble),
     })?;
