@@ -13,14 +13,8 @@ use crate::session::Session;
 
 /// The crates of the service; others log only warnings and errors.
 const SERVICE_CRATES: &[&str] = &[
-    "agent",
-    "document_index",
-    "document_parser",
-    "gateway",
-    "gateway_store",
-    "ledger",
-    "web_reader",
-    "wire",
+    "agent", "document_index", "document_parser", "gateway", "gateway_store", "ledger",
+    "web_reader", "wire",
 ];
 
 /// Starts the log of the service. `RUST_LOG` overrides the configured level.

@@ -188,15 +188,9 @@ fn complete(operation: &mut Value, headers: &Value) {
 
 /// The headers of responses to requests with a key.
 const LIMITS: &[&str] = &[
-    "x-ratelimit-limit-requests",
-    "x-ratelimit-remaining-requests",
-    "x-ratelimit-reset-requests",
-    "RateLimit-Policy",
-    "RateLimit",
-    "x-budget-limit-micros",
-    "x-budget-remaining-micros",
-    "x-budget-scope",
-    "x-budget-resets-at",
+    "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests",
+    "RateLimit-Policy", "RateLimit", "x-budget-limit-micros", "x-budget-remaining-micros",
+    "x-budget-scope", "x-budget-resets-at",
 ];
 
 /// All errors of an operation by their status.

@@ -31,22 +31,8 @@ const SECRET_WORDS: &[&str] =
 const SECRET_NAMES: &[&str] = &["pat"];
 /// How the values of well-known tokens begin; their names do not always tell.
 const TOKEN_BEGINNINGS: &[&str] = &[
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "sk-",
-    "xoxb-",
-    "xoxp-",
-    "xoxa-",
-    "xapp-",
-    "AKIA",
-    "eyJ",
-    "npm_",
-    "hf_",
+    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-",
+    "xoxa-", "xapp-", "AKIA", "eyJ", "npm_", "hf_",
 ];
 /// The shortest value that is taken for a token by its beginning.
 const MIN_TOKEN_BYTES: usize = 16;

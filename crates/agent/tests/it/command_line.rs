@@ -63,19 +63,8 @@ fn mimalloc_is_the_global_allocator() {
 fn every_command_has_a_help_page_with_examples() {
     let bench = bench();
     for command in [
-        "status",
-        "on",
-        "off",
-        "show",
-        "package",
-        "validate",
-        "lint",
-        "merge",
-        "export",
-        "view",
-        "catalogue",
-        "schema",
-        "reset-id",
+        "status", "on", "off", "show", "package", "validate", "lint", "merge", "export", "view",
+        "catalogue", "schema", "reset-id",
     ] {
         let help = bench.run(["metrics", command, "--help"]);
         assert_eq!(help.code, 0, "{command}");
@@ -88,36 +77,11 @@ fn every_command_has_a_help_page_with_examples() {
 fn every_gateway_command_has_a_help_page_with_examples() {
     let bench = bench();
     for command in [
-        "serve",
-        "check",
-        "migrate",
-        "member",
-        "member create",
-        "member list",
-        "member show",
-        "member rename",
-        "member block",
-        "member unblock",
-        "member top-up",
-        "member adjust",
-        "key",
-        "key create",
-        "key list",
-        "key show",
-        "key change",
-        "key rotate",
-        "key revoke",
-        "ledger",
-        "ledger statement",
-        "ledger receipt",
-        "ledger check",
-        "provider",
-        "provider list",
-        "provider test",
-        "audit",
-        "backup",
-        "restore",
-        "example",
+        "serve", "check", "migrate", "member", "member create", "member list", "member show",
+        "member rename", "member block", "member unblock", "member top-up", "member adjust", "key",
+        "key create", "key list", "key show", "key change", "key rotate", "key revoke", "ledger",
+        "ledger statement", "ledger receipt", "ledger check", "provider", "provider list",
+        "provider test", "audit", "backup", "restore", "example",
     ] {
         let words = ["gateway"].into_iter().chain(command.split(' ')).chain(["--help"]);
         let help = bench.run(words);

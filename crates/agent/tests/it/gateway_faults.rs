@@ -64,15 +64,8 @@ impl World {
         let run = ground.run(["member", "create", "alice"]);
         assert_eq!(run.code, 0, "{run:?}");
         let amount = credit.to_string();
-        let run = ground.run([
-            "member",
-            "top-up",
-            "alice",
-            &amount,
-            "--micros",
-            "--reason",
-            "for the test",
-        ]);
+        let run = ground
+            .run(["member", "top-up", "alice", &amount, "--micros", "--reason", "for the test"]);
         assert_eq!(run.code, 0, "{run:?}");
         let run = ground.run(["key", "create", "alice", "--name", "test", "--quiet"]);
         assert_eq!(run.code, 0, "{run:?}");

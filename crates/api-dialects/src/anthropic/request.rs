@@ -8,35 +8,15 @@ use super::{messages, thinking, tools};
 
 /// Fields that mean something only between the client and us, or are hints that change no answer.
 const DROPPED: &[&str] = &[
-    "metadata",
-    "model",
-    "prediction",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "seed",
-    "store",
-    "stream_options",
-    "verbosity",
+    "metadata", "model", "prediction", "prompt_cache_key", "prompt_cache_options",
+    "prompt_cache_retention", "seed", "store", "stream_options", "verbosity",
 ];
 
 /// Fields that are put into another form below.
 const TRANSLATED: &[&str] = &[
-    "max_completion_tokens",
-    "max_tokens",
-    "messages",
-    "parallel_tool_calls",
-    "reasoning_effort",
-    "response_format",
-    "safety_identifier",
-    "service_tier",
-    "stop",
-    "stream",
-    "temperature",
-    "tool_choice",
-    "tools",
-    "top_p",
-    "user",
+    "max_completion_tokens", "max_tokens", "messages", "parallel_tool_calls", "reasoning_effort",
+    "response_format", "safety_identifier", "service_tier", "stop", "stream", "temperature",
+    "tool_choice", "tools", "top_p", "user",
 ];
 
 /// Fields whose wish cannot be met, with the values that wish for nothing.

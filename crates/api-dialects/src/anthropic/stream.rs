@@ -250,13 +250,8 @@ impl Stream {
 
 /// The kinds of events that mean something here.
 const KNOWN: &[&str] = &[
-    "message_start",
-    "content_block_start",
-    "content_block_delta",
-    "content_block_stop",
-    "message_delta",
-    "message_stop",
-    "error",
+    "message_start", "content_block_start", "content_block_delta", "content_block_stop",
+    "message_delta", "message_stop", "error",
 ];
 
 /// Any event of the upstream: every kind has some of these fields.

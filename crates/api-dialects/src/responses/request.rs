@@ -9,18 +9,8 @@ use super::tools::Offered;
 
 /// Fields that mean the same in a chat completion request.
 const PASSED: &[&str] = &[
-    "frequency_penalty",
-    "logit_bias",
-    "model",
-    "parallel_tool_calls",
-    "presence_penalty",
-    "safety_identifier",
-    "seed",
-    "service_tier",
-    "stop",
-    "temperature",
-    "top_p",
-    "user",
+    "frequency_penalty", "logit_bias", "model", "parallel_tool_calls", "presence_penalty",
+    "safety_identifier", "seed", "service_tier", "stop", "temperature", "top_p", "user",
 ];
 
 /// Settings that neither API defines and servers of chat completions understand.

@@ -38,28 +38,9 @@ fn shape(body: Value) -> Shape {
 
 /// Every field the schema of a response requires, and those clients read besides.
 const RESPONSE_FIELDS: &[&str] = &[
-    "id",
-    "object",
-    "created_at",
-    "error",
-    "incomplete_details",
-    "instructions",
-    "model",
-    "tools",
-    "output",
-    "parallel_tool_calls",
-    "metadata",
-    "tool_choice",
-    "temperature",
-    "top_p",
-    "status",
-    "usage",
-    "text",
-    "reasoning",
-    "truncation",
-    "previous_response_id",
-    "store",
-    "background",
+    "id", "object", "created_at", "error", "incomplete_details", "instructions", "model", "tools",
+    "output", "parallel_tool_calls", "metadata", "tool_choice", "temperature", "top_p", "status",
+    "usage", "text", "reasoning", "truncation", "previous_response_id", "store", "background",
 ];
 
 #[test]

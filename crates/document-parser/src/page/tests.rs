@@ -170,11 +170,8 @@ fn nesting_does_not_multiply_the_cpu_time() {
     const DEPTH: usize = 380;
     let words = "<p>There are words in this page.</p>";
     for element in [
-        "<main></main>",
-        "<article></article>",
-        "<header></header>",
-        "<li><input type=checkbox></li>",
-        "<time datetime=never></time>",
+        "<main></main>", "<article></article>", "<header></header>",
+        "<li><input type=checkbox></li>", "<time datetime=never></time>",
     ] {
         let many = element.repeat(COUNT) + words;
         let flat = cpu_time(&many);

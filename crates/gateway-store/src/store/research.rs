@@ -137,17 +137,8 @@ async fn create(
                VALUES ($1, $2, $3, 'queued', $4, $5, $6, $7, $8, $8, $9, $10, $11)";
     let deadline = now.plus_micros(job.deadline_micros);
     let values = values![
-        hold.id,
-        hold.member,
-        hold.lineage,
-        job.query,
-        job.model,
-        job.request,
-        job.max_tries,
-        now,
-        deadline,
-        job.retention_micros,
-        job.webhook_url,
+        hold.id, hold.member, hold.lineage, job.query, job.model, job.request, job.max_tries, now,
+        deadline, job.retention_micros, job.webhook_url,
     ];
     db.run(sql, values).await?;
     add_events(db, hold.id, &[job.event]).await?;

@@ -90,9 +90,7 @@ fn files_are_published_with_a_signed_manifest() {
         ]
     );
     let expected = [
-        "1.0.0/.manifest.json",
-        "1.0.0/agent-linux-x86_64",
-        "1.0.0/agent-macos-arm64.tar.gz",
+        "1.0.0/.manifest.json", "1.0.0/agent-linux-x86_64", "1.0.0/agent-macos-arm64.tar.gz",
         "manifest.json",
     ];
     assert_eq!(ground.published(), expected);

@@ -185,13 +185,8 @@ impl Choice<'_> {
         let is_something = |value: &RawValue| !matches!(value.get(), "\"\"" | "[]" | "{}");
         let is_present = |content: &Content<'_>| {
             [
-                content.content,
-                content.tool_calls,
-                content.function_call,
-                content.refusal,
-                content.reasoning_content,
-                content.reasoning,
-                content.audio,
+                content.content, content.tool_calls, content.function_call, content.refusal,
+                content.reasoning_content, content.reasoning, content.audio,
             ]
             .into_iter()
             .flatten()

@@ -13,15 +13,8 @@ const MIN_REPORT_CHARS: usize = 80;
 /// Shorter texts in quotation marks are names and terms.
 const MIN_QUOTE_CHARS: usize = 25;
 const LISTS: &[&str] = &[
-    "sources",
-    "references",
-    "bibliography",
-    "citations",
-    "footnotes",
-    "works cited",
-    "sources cited",
-    "source list",
-    "list of sources",
+    "sources", "references", "bibliography", "citations", "footnotes", "works cited",
+    "sources cited", "source list", "list of sources",
 ];
 
 /// The report of a draft, or one of the notes if the draft is useless.

@@ -4,33 +4,9 @@ use url::form_urlencoded::{Serializer, parse};
 use url::{Host, Url};
 
 const TRACKING: &[&str] = &[
-    "_ga",
-    "_gl",
-    "_hsenc",
-    "_hsmi",
-    "dclid",
-    "fbclid",
-    "gbraid",
-    "gclid",
-    "gclsrc",
-    "igsh",
-    "igshid",
-    "mc_cid",
-    "mc_eid",
-    "mkt_tok",
-    "msclkid",
-    "oly_anon_id",
-    "oly_enc_id",
-    "ref_src",
-    "ref_url",
-    "srsltid",
-    "ttclid",
-    "twclid",
-    "vero_id",
-    "wbraid",
-    "wickedid",
-    "yclid",
-    "ysclid",
+    "_ga", "_gl", "_hsenc", "_hsmi", "dclid", "fbclid", "gbraid", "gclid", "gclsrc", "igsh",
+    "igshid", "mc_cid", "mc_eid", "mkt_tok", "msclkid", "oly_anon_id", "oly_enc_id", "ref_src",
+    "ref_url", "srsltid", "ttclid", "twclid", "vero_id", "wbraid", "wickedid", "yclid", "ysclid",
 ];
 const TRACKING_STARTS: &[&str] = &["utm_", "hsa_", "mtm_", "pk_", "piwik_"];
 

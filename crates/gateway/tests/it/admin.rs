@@ -416,16 +416,8 @@ fn every_change_is_audited_with_actor_and_request() {
     assert_eq!(
         actions,
         [
-            "member.create",
-            "ledger.top_up",
-            "key.create",
-            "ledger.adjustment",
-            "member.rename",
-            "member.block",
-            "member.unblock",
-            "key.change",
-            "key.rotate",
-            "key.revoke",
+            "member.create", "ledger.top_up", "key.create", "ledger.adjustment", "member.rename",
+            "member.block", "member.unblock", "key.change", "key.rotate", "key.revoke",
         ]
     );
     let newest = office.get("/audit?limit=1").good();

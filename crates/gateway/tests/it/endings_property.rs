@@ -93,15 +93,8 @@ fn cases() -> impl Strategy<Value = Case> {
     let kind = prop::sample::select(vec!["openai", "anthropic"]);
     let well = prop::sample::select(vec!["echo", "chunks-60", "drip-400-2", "shatter", "endless"]);
     let fails = prop::sample::select(vec![
-        "status-500",
-        "cut-before-first",
-        "cut-after-head",
-        "cut-after-2",
-        "cut-mid-event",
-        "reset-mid",
-        "error-event",
-        "no-done",
-        "hang-mid",
+        "status-500", "cut-before-first", "cut-after-head", "cut-after-2", "cut-mid-event",
+        "reset-mid", "error-event", "no-done", "hang-mid",
     ]);
     let plays = prop_oneof![3 => well.prop_map(Plays::Well), 2 => fails.prop_map(Plays::Fails)];
     let bytes = 0..4000_usize;

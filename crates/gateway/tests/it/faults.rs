@@ -15,22 +15,9 @@ const UNAVAILABLE: &str = "no provider of this model responded; nothing was char
 
 /// Faults that show before anything was said, as a stream or whole.
 const BEFORE: &[&str] = &[
-    "cut-before-first",
-    "cut-after-head",
-    "cut-after-0",
-    "reset",
-    "status-401",
-    "status-402",
-    "status-403",
-    "status-404",
-    "status-408",
-    "status-429",
-    "status-500",
-    "status-502",
-    "status-503",
-    "status-529",
-    "html-error",
-    "hang",
+    "cut-before-first", "cut-after-head", "cut-after-0", "reset", "status-401", "status-402",
+    "status-403", "status-404", "status-408", "status-429", "status-500", "status-502",
+    "status-503", "status-529", "html-error", "hang",
 ];
 /// Faults in the middle of an answer.
 const AMID: &[&str] =

@@ -195,18 +195,8 @@ fn the_inspector_lists_and_calls_every_tool() {
     let (url, good) = (world.url(), format!("Authorization: Bearer {}", world.ada.key.as_str()));
     let inspect = |era: &str, header: &str, more: &[&str]| {
         let common = [
-            "--cli",
-            &url,
-            "--transport",
-            "http",
-            "--protocol-era",
-            era,
-            "--format",
-            "json",
-            "--quiet",
-            "--stored-auth-only",
-            "--header",
-            header,
+            "--cli", &url, "--transport", "http", "--protocol-era", era, "--format", "json",
+            "--quiet", "--stored-auth-only", "--header", header,
         ];
         sdk::inspector(&[&common, more].concat())
     };

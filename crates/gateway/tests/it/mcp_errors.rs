@@ -119,15 +119,8 @@ fn invalid_headers_are_rejected_with_a_message() {
 fn unknown_methods_and_invalid_params_are_rejected() {
     let world = world(Limits::default());
     for method in [
-        "foo/bar",
-        "prompts/list",
-        "prompts/get",
-        "resources/list",
-        "resources/templates/list",
-        "resources/read",
-        "completion/complete",
-        "logging/setLevel",
-        "tasks/get",
+        "foo/bar", "prompts/list", "prompts/get", "resources/list", "resources/templates/list",
+        "resources/read", "completion/complete", "logging/setLevel", "tasks/get",
     ] {
         assert_eq!(world.both(method, &json!({})), [(200, -32601), (404, -32601)], "{method}");
     }

@@ -186,17 +186,9 @@ fn schemathesis_passes_for_member_operations() {
     let upstream = examine(&["--exclude-tag", "admin"]);
     let asked: Vec<String> = upstream.completions().into_iter().map(|seen| seen.path).collect();
     for path in [
-        "/v1/chat/completions",
-        "/v1/responses",
-        "/v1/images/generations",
-        "/v1/completions",
-        "/v1/embeddings",
-        "/v1/moderations",
-        "/v1/rerank",
-        "/v1/audio/speech",
-        "/v1/audio/transcriptions",
-        "/v1/images/edits",
-        "/v1/messages",
+        "/v1/chat/completions", "/v1/responses", "/v1/images/generations", "/v1/completions",
+        "/v1/embeddings", "/v1/moderations", "/v1/rerank", "/v1/audio/speech",
+        "/v1/audio/transcriptions", "/v1/images/edits", "/v1/messages",
     ] {
         assert!(asked.iter().any(|asked| asked == path), "the examples reach models: {asked:?}");
     }

@@ -59,21 +59,9 @@ fn log_line_has_the_caller_the_operation_and_the_charge() {
         let (route, operation) =
             (format!("route=\"{path}\""), format!("operation=\"{operation}\""));
         let words: &[&str] = &[
-            "method=POST",
-            &route,
-            &operation,
-            "status=200",
-            &member,
-            &key,
-            "model=\"up/echo\"",
-            "provider=\"up\"",
-            "charge_micros=1000",
-            "rule=\"answered\"",
-            "input_tokens=",
-            "output_tokens=",
-            "upstream_us=",
-            "head_us=",
-            "took_us=",
+            "method=POST", &route, &operation, "status=200", &member, &key, "model=\"up/echo\"",
+            "provider=\"up\"", "charge_micros=1000", "rule=\"answered\"", "input_tokens=",
+            "output_tokens=", "upstream_us=", "head_us=", "took_us=",
         ];
         assert_has(&line, words);
         assert!(!line.contains(ada.key.secret()) && !line.contains("hello"), "{line}");

@@ -280,20 +280,8 @@ fn the_largest_schemas_are_repaired_quickly() {
 /// Schemas as they might come, sense and nonsense mixed.
 fn any_schema() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![
-        "string",
-        "object",
-        "array",
-        "null",
-        "integer",
-        "any",
-        "#",
-        "#/$defs/a",
-        "#/definitions/b",
-        "#/properties/a",
-        "#/anyOf/0",
-        "https://x/y",
-        "a",
-        "b",
+        "string", "object", "array", "null", "integer", "any", "#", "#/$defs/a", "#/definitions/b",
+        "#/properties/a", "#/anyOf/0", "https://x/y", "a", "b",
     ]);
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -306,26 +294,9 @@ fn any_schema() -> impl Strategy<Value = Value> {
         Just(json!({"const": "a"})),
     ];
     let keyword = prop::sample::select(vec![
-        "type",
-        "properties",
-        "required",
-        "items",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "$ref",
-        "$defs",
-        "definitions",
-        "enum",
-        "const",
-        "additionalProperties",
-        "not",
-        "description",
-        "nullable",
-        "prefixItems",
-        "dependencies",
-        "a",
-        "b",
+        "type", "properties", "required", "items", "anyOf", "oneOf", "allOf", "$ref", "$defs",
+        "definitions", "enum", "const", "additionalProperties", "not", "description", "nullable",
+        "prefixItems", "dependencies", "a", "b",
     ]);
     leaf.prop_recursive(5, 48, 5, move |inner| {
         prop_oneof![

@@ -183,22 +183,8 @@ fn the_digest_is_independent_of_key_order() {
 pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     let keys = prop_oneof![
         prop::sample::select(vec![
-            "name",
-            "inputSchema",
-            "type",
-            "properties",
-            "required",
-            "annotations",
-            "readOnlyHint",
-            "tools",
-            "content",
-            "text",
-            "data",
-            "resource",
-            "uri",
-            "blob",
-            "nextCursor",
-            "ttlMs",
+            "name", "inputSchema", "type", "properties", "required", "annotations", "readOnlyHint",
+            "tools", "content", "text", "data", "resource", "uri", "blob", "nextCursor", "ttlMs",
         ])
         .prop_map(str::to_owned),
         "[a-z]{0,3}",

@@ -88,9 +88,7 @@ impl Identity {
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).unwrap();
         let key = PrivateKeyInfoRef::try_from(key.secret_der()).unwrap();
         let how = pkcs8::pkcs5::pbes2::Parameters::generate_pbkdf2_sha256_aes256cbc(
-            2048,
-            b"sixteen bytes ok",
-            [7; 16],
+            2048, b"sixteen bytes ok", [7; 16],
         );
         let sealed = key.encrypt_with_params(how.unwrap(), password).unwrap();
         sealed.to_pem("ENCRYPTED PRIVATE KEY", LineEnding::LF).unwrap().to_string()

@@ -15,17 +15,8 @@ fn values(secrets: Secrets) -> Vec<String> {
 #[test]
 fn literal_values_under_secret_looking_names_are_hidden() {
     for name in [
-        "GITHUB_TOKEN",
-        "client_secret",
-        "PGPASSWORD",
-        "Passwd",
-        "X-Api-Key",
-        "Authorization",
-        "CREDENTIALS",
-        "Cookie",
-        "session-id",
-        "PAT",
-        "GITHUB_PAT",
+        "GITHUB_TOKEN", "client_secret", "PGPASSWORD", "Passwd", "X-Api-Key", "Authorization",
+        "CREDENTIALS", "Cookie", "session-id", "PAT", "GITHUB_PAT",
     ] {
         let (shown, values) = named(name, "abcd1234");
         assert_eq!((shown.as_str(), values), (HIDDEN, vec!["abcd1234".to_owned()]), "{name}");
@@ -104,21 +95,9 @@ fn credentials_and_secret_query_values_of_urls_are_hidden() {
 #[test]
 fn values_of_secret_flags_are_hidden() {
     let args = [
-        "--api-key",
-        "abcdef1",
-        "--token=abcdef2",
-        "-v",
-        "--header",
-        "Authorization: Bearer abcdef3",
-        "-e",
-        "DB_PASSWORD=abcdef4",
-        "--auth",
-        "--verbose",
-        "postgres://me:abcdef5@db/x",
-        "--name",
-        "plain",
-        "sk-abcdefghijklmnop6",
-        "sk-short",
+        "--api-key", "abcdef1", "--token=abcdef2", "-v", "--header",
+        "Authorization: Bearer abcdef3", "-e", "DB_PASSWORD=abcdef4", "--auth", "--verbose",
+        "postgres://me:abcdef5@db/x", "--name", "plain", "sk-abcdefghijklmnop6", "sk-short",
     ];
     let mut secrets = Secrets::default();
     let shown: Vec<_> = secrets
@@ -129,21 +108,9 @@ fn values_of_secret_flags_are_hidden() {
     assert_eq!(
         shown,
         [
-            "--api-key",
-            "[hidden]",
-            "--token=[hidden]",
-            "-v",
-            "--header",
-            "Authorization: Bearer [hidden]",
-            "-e",
-            "DB_PASSWORD=[hidden]",
-            "--auth",
-            "--verbose",
-            "postgres://me:[hidden]@db/x",
-            "--name",
-            "plain",
-            "[hidden]",
-            "sk-short",
+            "--api-key", "[hidden]", "--token=[hidden]", "-v", "--header",
+            "Authorization: Bearer [hidden]", "-e", "DB_PASSWORD=[hidden]", "--auth", "--verbose",
+            "postgres://me:[hidden]@db/x", "--name", "plain", "[hidden]", "sk-short",
         ]
     );
     let found = values(secrets);

@@ -6,12 +6,7 @@ use crate::catalogue::KINDS;
 use crate::package::Package;
 
 const BEFORE: [&str; 7] = [
-    "period_start",
-    "period_end",
-    "agent_version",
-    "architecture",
-    "install_method",
-    "os_family",
+    "period_start", "period_end", "agent_version", "architecture", "install_method", "os_family",
     "name",
 ];
 

@@ -17,14 +17,8 @@ use crate::catalogue::{
 
 /// The fields of a package, sorted.
 pub(crate) const PACKAGE_KEYS: &[&str] = &[
-    "generated_at",
-    "install_id",
-    "metrics",
-    "package_id",
-    "period_end",
-    "period_start",
-    "resource",
-    "schema_version",
+    "generated_at", "install_id", "metrics", "package_id", "period_end", "period_start",
+    "resource", "schema_version",
 ];
 
 const UUID_RULE: &str =

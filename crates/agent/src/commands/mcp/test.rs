@@ -109,9 +109,7 @@ impl Test<'_> {
                 let environment = &self.session.environment;
                 let home = environment.home.as_deref();
                 match mcp_client::transport::environment::find_command(
-                    stdio,
-                    &environment.all,
-                    home,
+                    stdio, &environment.all, home,
                 ) {
                     Ok(path) => {
                         let path = path.display().to_string();

@@ -5,20 +5,8 @@ use super::*;
 #[test]
 fn versions_are_ordered() {
     let order = [
-        "0.0.9",
-        "0.1",
-        "0.1.1-alpha",
-        "0.1.1-alpha.1",
-        "0.1.1-alpha.beta",
-        "0.1.1-beta.2",
-        "0.1.1-beta.11",
-        "0.1.1-rc.1",
-        "0.1.1",
-        "0.1.10",
-        "0.2",
-        "1",
-        "v1.0.1",
-        "10.0.0",
+        "0.0.9", "0.1", "0.1.1-alpha", "0.1.1-alpha.1", "0.1.1-alpha.beta", "0.1.1-beta.2",
+        "0.1.1-beta.11", "0.1.1-rc.1", "0.1.1", "0.1.10", "0.2", "1", "v1.0.1", "10.0.0",
     ];
     let versions: Vec<Version> = order.iter().map(|text| parse_version(text).unwrap()).collect();
     for (place, one) in versions.iter().enumerate() {

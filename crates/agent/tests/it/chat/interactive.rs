@@ -22,11 +22,8 @@ fn later_turns_include_the_earlier_ones() {
     assert_eq!(
         sent,
         [
-            "user: hi there",
-            "assistant: Hello you.",
-            "user: what did I say?",
-            "assistant: You said hi.",
-            "user: good bye",
+            "user: hi there", "assistant: Hello you.", "user: what did I say?",
+            "assistant: You said hi.", "user: good bye",
         ]
     );
     person.types("\x04");

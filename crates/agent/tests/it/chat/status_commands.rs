@@ -25,18 +25,8 @@ fn output_of_status_commands_at_a_terminal() {
     let mut person = ground.person_with_servers(&[]);
     let mut shown = String::new();
     for typed in [
-        "/help",
-        "/model",
-        "/tools",
-        "/tools write",
-        "/mcp",
-        "go",
-        "/cost",
-        "/history",
-        "/metrics",
-        "/tools zebra",
-        "/clear",
-        "/history",
+        "/help", "/model", "/tools", "/tools write", "/mcp", "go", "/cost", "/history", "/metrics",
+        "/tools zebra", "/clear", "/history",
     ] {
         shown.push_str(&format!("> {typed}\n{}\n", person.says(typed)));
     }

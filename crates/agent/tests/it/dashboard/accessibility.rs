@@ -3,19 +3,9 @@
 use super::*;
 
 const PAGES: &[&str] = &[
-    "/",
-    "/chats",
-    "/servers",
-    "/servers-add",
-    "/servers/files",
-    "/servers/files/edit",
-    "/servers/all/tools",
-    "/servers/all/tools/get-sum",
-    "/sign-ins",
-    "/approvals",
-    "/skills",
-    "/models",
-    "/metrics/",
+    "/", "/chats", "/servers", "/servers-add", "/servers/files", "/servers/files/edit",
+    "/servers/all/tools", "/servers/all/tools/get-sum", "/sign-ins", "/approvals", "/skills",
+    "/models", "/metrics/",
 ];
 
 fn check(dashboard: &Dashboard, browser: &Browser, name: &str) {

@@ -43,21 +43,8 @@ fn a_new_key_has_the_given_options_and_configured_defaults() {
     ground.configure("limits: {new_keys: {requests_per_minute: 60, concurrency: 8}}\n");
     ground.alice();
     let made = ground.json([
-        "key",
-        "create",
-        "alice",
-        "--name",
-        "ci",
-        "--scopes",
-        "chat,models",
-        "--models",
-        "test/echo",
-        "--expires",
-        "30d",
-        "--spend-limit",
-        "0.5",
-        "--rpm",
-        "5",
+        "key", "create", "alice", "--name", "ci", "--scopes", "chat,models", "--models",
+        "test/echo", "--expires", "30d", "--spend-limit", "0.5", "--rpm", "5",
     ]);
     assert_eq!(made["scopes"], serde_json::json!(["models", "chat"]));
     assert_eq!(made["models"], serde_json::json!(["test/echo"]));
@@ -93,13 +80,7 @@ fn invalid_key_options_are_rejected_before_creation() {
         ground.transcript(["key", "create", "alice", "--name", "x", "--scopes", "chat,modles"]),
         ground.transcript(["key", "create", "alice", "--name", "x", "--expires", "soon"]),
         ground.transcript([
-            "key",
-            "create",
-            "alice",
-            "--name",
-            "x",
-            "--expires",
-            "2020-01-01T00:00:00Z",
+            "key", "create", "alice", "--name", "x", "--expires", "2020-01-01T00:00:00Z",
         ]),
         ground.transcript(["key", "create", "alice", "--name", "x", "--rpm", "0"]),
         ground.transcript(["key", "create", "alice", "--name", "x", "--spend-limit", "-1"]),

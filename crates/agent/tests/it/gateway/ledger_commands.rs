@@ -82,11 +82,7 @@ fn every_change_is_audited_with_its_author() {
     assert_eq!(
         actions,
         [
-            "key.revoke",
-            "member.unblock",
-            "member.block",
-            "key.create",
-            "ledger.top_up",
+            "key.revoke", "member.unblock", "member.block", "key.create", "ledger.top_up",
             "member.create"
         ]
     );

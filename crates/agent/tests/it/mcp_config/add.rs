@@ -9,27 +9,9 @@ use crate::command_line::bench;
 fn a_local_server_is_added_from_the_command_line() {
     let bench = bench();
     let run = bench.run([
-        "mcp",
-        "add",
-        "files",
-        "--env",
-        "MODE=yes",
-        "--cwd",
-        "~/x",
-        "--timeout",
-        "30",
-        "--trust",
-        "untrusted",
-        "--protocol",
-        "legacy",
-        "--disabled",
-        "--",
-        "npx",
-        "-y",
-        "@scope/files",
-        "a b",
-        "1.0",
-        "--flag=x: y # z",
+        "mcp", "add", "files", "--env", "MODE=yes", "--cwd", "~/x", "--timeout", "30", "--trust",
+        "untrusted", "--protocol", "legacy", "--disabled", "--", "npx", "-y", "@scope/files",
+        "a b", "1.0", "--flag=x: y # z",
     ]);
     insta::assert_snapshot!(transcript(&bench, &run), @r#"
     exit code: 0
@@ -63,19 +45,8 @@ fn a_local_server_is_added_from_the_command_line() {
 fn a_remote_server_is_added_from_the_command_line() {
     let bench = bench();
     let run = bench.run([
-        "mcp",
-        "add",
-        "docs",
-        "--url",
-        "https://example.com/mcp",
-        "--transport",
-        "sse",
-        "--header",
-        "X-Team: red: blue",
-        "--header",
-        "X-Mode=on",
-        "--auth",
-        "oauth",
+        "mcp", "add", "docs", "--url", "https://example.com/mcp", "--transport", "sse", "--header",
+        "X-Team: red: blue", "--header", "X-Mode=on", "--auth", "oauth",
     ]);
     insta::assert_snapshot!(transcript(&bench, &run), @r"
     exit code: 0

@@ -59,18 +59,8 @@ fn an_existing_variable_with_another_value_is_not_changed() {
     fs::write(&path, "MCP_MY_API_AUTHORIZATION=abcdef123456\n").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     let run = bench.run([
-        "mcp",
-        "add",
-        "my-api",
-        "--json",
-        "--env",
-        "AUTHORIZATION=two words",
-        "--env",
-        "PAT=ghp_0123456789abcdef",
-        "--env",
-        "KEPT_TOKEN=${KEPT}",
-        "--",
-        "x",
+        "mcp", "add", "my-api", "--json", "--env", "AUTHORIZATION=two words", "--env",
+        "PAT=ghp_0123456789abcdef", "--env", "KEPT_TOKEN=${KEPT}", "--", "x",
     ]);
     insta::assert_snapshot!(transcript(&bench, &run), @r#"
     exit code: 0
@@ -140,18 +130,8 @@ fn secrets_in_arguments_and_urls_are_moved() {
         bench.run(["mcp", "add", "a", "--url", "https://example.com/mcp?api_key=s3cret99&b=c"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let run = bench.run([
-        "mcp",
-        "add",
-        "b",
-        "--",
-        "npx",
-        "mcp-remote",
-        "https://x/",
-        "--header",
-        "Authorization: Bearer s3cret88",
-        "--token=s3cret77",
-        "--password",
-        "s3cret66",
+        "mcp", "add", "b", "--", "npx", "mcp-remote", "https://x/", "--header",
+        "Authorization: Bearer s3cret88", "--token=s3cret77", "--password", "s3cret66",
     ]);
     insta::assert_snapshot!(transcript(&bench, &run), @r#"
     exit code: 0
@@ -210,16 +190,8 @@ fn secrets_are_detected_by_format_and_in_urls() {
     let bench = bench();
     let token = "xoxb-0123456789abcdef";
     let run = bench.run([
-        "mcp",
-        "add",
-        "x",
-        "--env",
-        "DB=postgres://me:hunter22@db/x",
-        "--env",
-        "GITHUB_PAT=abcd12345",
-        "--",
-        "run",
-        token,
+        "mcp", "add", "x", "--env", "DB=postgres://me:hunter22@db/x", "--env",
+        "GITHUB_PAT=abcd12345", "--", "run", token,
     ]);
     assert_eq!(run.code, 0, "{run:?}");
     for secret in [token, "hunter22", "abcd12345"] {

@@ -8,20 +8,8 @@ use super::{MemberFixture, told};
 fn every_command_has_a_help_page_with_examples() {
     let bench = crate::command_line::bench();
     for command in [
-        "me",
-        "usage",
-        "models",
-        "search",
-        "fetch",
-        "research",
-        "research start",
-        "research list",
-        "research show",
-        "research watch",
-        "research cancel",
-        "media",
-        "media list",
-        "media run",
+        "me", "usage", "models", "search", "fetch", "research", "research start", "research list",
+        "research show", "research watch", "research cancel", "media", "media list", "media run",
     ] {
         let help = bench.run(command.split(' ').chain(["--help"]));
         let is_whole = help.stdout.contains("Examples:")

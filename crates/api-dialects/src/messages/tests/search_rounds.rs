@@ -62,22 +62,11 @@ fn a_search_uses_two_rounds_of_one_message() {
     assert_eq!(
         kinds(&events(&out)),
         [
-            "message_start",
-            "ping",
-            "content_block_start",
-            "content_block_delta",
-            "content_block_stop",
-            "content_block_start",
-            "content_block_delta",
-            "content_block_stop",
-            "content_block_start",
-            "content_block_stop",
-            "content_block_start",
-            "content_block_delta",
-            "content_block_delta",
-            "content_block_stop",
-            "message_delta",
-            "message_stop",
+            "message_start", "ping", "content_block_start", "content_block_delta",
+            "content_block_stop", "content_block_start", "content_block_delta",
+            "content_block_stop", "content_block_start", "content_block_stop",
+            "content_block_start", "content_block_delta", "content_block_delta",
+            "content_block_stop", "message_delta", "message_stop",
         ]
     );
     let message = stream.message();

@@ -53,12 +53,8 @@ fn tools_of_every_type_become_functions_or_are_omitted() {
     assert_eq!(
         names,
         [
-            "exec_command",
-            "apply_patch",
-            "mcp__birds__exec_command",
-            "mcp__birds__note",
-            "tool_search",
-            "web_search",
+            "exec_command", "apply_patch", "mcp__birds__exec_command", "mcp__birds__note",
+            "tool_search", "web_search",
         ]
     );
     let patch = &chat["tools"][1]["function"];
@@ -77,14 +73,8 @@ fn tools_of_every_type_become_functions_or_are_omitted() {
     assert_eq!(
         fields,
         [
-            "messages",
-            "model",
-            "parallel_tool_calls",
-            "reasoning_effort",
-            "stream",
-            "stream_options",
-            "tool_choice",
-            "tools",
+            "messages", "model", "parallel_tool_calls", "reasoning_effort", "stream",
+            "stream_options", "tool_choice", "tools",
         ]
     );
     assert_eq!(chat["stream_options"], json!({"include_usage": true}));
@@ -162,21 +152,11 @@ fn calls_are_restored_to_the_types_of_their_tools() {
     assert_eq!(
         kinds(&events)[2..],
         [
-            "output_item.added",
-            "function_call_arguments.delta",
-            "output_item.added",
-            "output_item.added",
-            "output_item.added",
-            "function_call_arguments.done",
-            "output_item.done",
-            "custom_tool_call_input.delta",
-            "custom_tool_call_input.done",
-            "output_item.done",
-            "output_item.done",
-            "custom_tool_call_input.delta",
-            "custom_tool_call_input.done",
-            "output_item.done",
-            "completed",
+            "output_item.added", "function_call_arguments.delta", "output_item.added",
+            "output_item.added", "output_item.added", "function_call_arguments.done",
+            "output_item.done", "custom_tool_call_input.delta", "custom_tool_call_input.done",
+            "output_item.done", "output_item.done", "custom_tool_call_input.delta",
+            "custom_tool_call_input.done", "output_item.done", "completed",
         ]
     );
     let output = json!([

@@ -67,25 +67,12 @@ fn a_search_uses_two_rounds_of_one_response() {
     assert_eq!(
         kinds(&events)[2..],
         [
-            "output_item.added",
-            "content_part.added",
-            "output_text.delta",
-            "output_text.done",
-            "content_part.done",
-            "output_item.done",
-            "output_item.added",
-            "web_search_call.in_progress",
-            "web_search_call.searching",
-            "web_search_call.completed",
-            "output_item.done",
-            "output_item.added",
-            "content_part.added",
-            "output_text.delta",
-            "output_text.annotation.added",
-            "output_text.done",
-            "content_part.done",
-            "output_item.done",
-            "completed",
+            "output_item.added", "content_part.added", "output_text.delta", "output_text.done",
+            "content_part.done", "output_item.done", "output_item.added",
+            "web_search_call.in_progress", "web_search_call.searching",
+            "web_search_call.completed", "output_item.done", "output_item.added",
+            "content_part.added", "output_text.delta", "output_text.annotation.added",
+            "output_text.done", "content_part.done", "output_item.done", "completed",
         ]
     );
     let response = stream.final_response().unwrap();

@@ -129,16 +129,9 @@ fn plain_text_has_the_documented_events() {
     assert_eq!(
         kinds(&events),
         [
-            "created",
-            "in_progress",
-            "output_item.added",
-            "content_part.added",
-            "output_text.delta",
-            "output_text.delta",
-            "output_text.done",
-            "content_part.done",
-            "output_item.done",
-            "completed",
+            "created", "in_progress", "output_item.added", "content_part.added",
+            "output_text.delta", "output_text.delta", "output_text.done", "content_part.done",
+            "output_item.done", "completed",
         ]
     );
     let part = |text: &str| json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []});
@@ -174,31 +167,14 @@ fn thinking_text_and_calls_become_consecutive_items() {
     assert_eq!(
         kinds(&events),
         [
-            "created",
-            "in_progress",
-            "output_item.added",
-            "content_part.added",
-            "reasoning_text.delta",
-            "reasoning_text.delta",
-            "reasoning_text.done",
-            "content_part.done",
-            "output_item.done",
-            "output_item.added",
-            "content_part.added",
-            "output_text.delta",
-            "output_text.done",
-            "content_part.done",
-            "output_item.done",
-            "output_item.added",
-            "function_call_arguments.delta",
-            "output_item.added",
-            "function_call_arguments.delta",
-            "function_call_arguments.delta",
-            "function_call_arguments.done",
-            "output_item.done",
-            "function_call_arguments.done",
-            "output_item.done",
-            "completed",
+            "created", "in_progress", "output_item.added", "content_part.added",
+            "reasoning_text.delta", "reasoning_text.delta", "reasoning_text.done",
+            "content_part.done", "output_item.done", "output_item.added", "content_part.added",
+            "output_text.delta", "output_text.done", "content_part.done", "output_item.done",
+            "output_item.added", "function_call_arguments.delta", "output_item.added",
+            "function_call_arguments.delta", "function_call_arguments.delta",
+            "function_call_arguments.done", "output_item.done", "function_call_arguments.done",
+            "output_item.done", "completed",
         ]
     );
     assert_eq!(
@@ -250,15 +226,8 @@ fn refusal_after_text_is_a_separate_part() {
     assert_eq!(
         kinds(&events)[4..],
         [
-            "output_text.delta",
-            "output_text.done",
-            "content_part.done",
-            "content_part.added",
-            "refusal.delta",
-            "refusal.done",
-            "content_part.done",
-            "output_item.done",
-            "completed",
+            "output_text.delta", "output_text.done", "content_part.done", "content_part.added",
+            "refusal.delta", "refusal.done", "content_part.done", "output_item.done", "completed",
         ]
     );
     assert_eq!(response["output"][0]["content"][1], json!({"type": "refusal", "refusal": "No."}));
@@ -279,12 +248,8 @@ fn an_empty_stream_still_has_a_message() {
     assert_eq!(
         kinds(&events)[2..],
         [
-            "output_item.added",
-            "content_part.added",
-            "output_text.done",
-            "content_part.done",
-            "output_item.done",
-            "completed",
+            "output_item.added", "content_part.added", "output_text.done", "content_part.done",
+            "output_item.done", "completed",
         ]
     );
     assert_eq!(response["output"][0]["content"][0]["text"], "");

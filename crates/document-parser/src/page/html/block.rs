@@ -276,14 +276,8 @@ pub(super) fn is_line_number(node: &NodeRef<'_>) -> bool {
     node.class().is_some_and(|class| {
         class.split_whitespace().any(|word| {
             [
-                "lineno",
-                "linenos",
-                "line-number",
-                "line-numbers-rows",
-                "gutter",
-                "rouge-gutter",
-                "ln",
-                "linenodiv",
+                "lineno", "linenos", "line-number", "line-numbers-rows", "gutter", "rouge-gutter",
+                "ln", "linenodiv",
             ]
             .contains(&word)
         })

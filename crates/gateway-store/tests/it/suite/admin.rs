@@ -188,15 +188,8 @@ pub(crate) async fn every_change_is_audited(db: TestDatabase) {
     assert_eq!(
         told,
         [
-            "member.create",
-            "ledger.top_up",
-            "key.create",
-            "member.rename",
-            "member.block",
-            "member.unblock",
-            "key.change",
-            "key.rotate",
-            "key.revoke"
+            "member.create", "ledger.top_up", "key.create", "member.rename", "member.block",
+            "member.unblock", "key.change", "key.rotate", "key.revoke"
         ]
     );
     let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();

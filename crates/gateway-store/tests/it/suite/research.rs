@@ -438,13 +438,7 @@ pub(crate) async fn job_events_are_numbered_without_gaps(db: TestDatabase) {
     let seen: Vec<(i64, &str)> =
         events.iter().map(|event| (event.sequence, event.kind.as_str())).collect();
     let expected = [
-        "queued",
-        "running",
-        "step.finished",
-        "step.started",
-        "step.failed",
-        "running",
-        "completed",
+        "queued", "running", "step.finished", "step.started", "step.failed", "running", "completed",
     ];
     assert_eq!(seen, (1..).zip(expected).collect::<Vec<_>>());
     assert_eq!(db.store.job_events(job.id, 5, 1).await.unwrap(), events[5..6]);

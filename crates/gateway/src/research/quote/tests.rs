@@ -7,9 +7,7 @@ fn literal_quotation_is_found() {
     let page = "Die  „Größe“ of\nthe sky[4] is — so far\u{a0}— BLUE.";
     let folded = Folded::new(page);
     for quote in [
-        "die \"größe\" of the sky",
-        "the sky is - so far - blue",
-        "the sky[12] is",
+        "die \"größe\" of the sky", "the sky is - so far - blue", "the sky[12] is",
         "  the SKY\nis ",
     ] {
         assert!(folded.says(quote), "{quote}");

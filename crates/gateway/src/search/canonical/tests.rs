@@ -22,15 +22,9 @@ fn equivalent_urls_have_the_same_canonical_form() {
 #[test]
 fn different_pages_have_different_canonical_forms() {
     let different = [
-        "https://example.com/a",
-        "https://example.com/A",
-        "https://sub.example.com/a",
-        "https://example.com:8443/a",
-        "https://example.com/a?x=1",
-        "https://example.com/a?x=2",
-        "https://example.com/a#!/one",
-        "https://example.com/a%2Fb",
-        "https://example.com/a/b",
+        "https://example.com/a", "https://example.com/A", "https://sub.example.com/a",
+        "https://example.com:8443/a", "https://example.com/a?x=1", "https://example.com/a?x=2",
+        "https://example.com/a#!/one", "https://example.com/a%2Fb", "https://example.com/a/b",
         "https://www.com/a",
     ];
     let mut forms: Vec<String> = different.iter().filter_map(|url| canonical(url)).collect();

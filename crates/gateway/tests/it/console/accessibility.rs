@@ -11,33 +11,13 @@ use crate::support::{ADMIN_TOKEN, PRICE};
 use crate::teams::{change, team};
 
 const MEMBER: &[&str] = &[
-    "/",
-    "/usage",
-    "/receipts",
-    "/keys",
-    "/keys/new",
-    "/models",
-    "/playground",
-    "/research",
-    "/media",
-    "/connect",
-    "/sessions",
-    "/receipts/none",
-    "/docs",
+    "/", "/usage", "/receipts", "/keys", "/keys/new", "/models", "/playground", "/research",
+    "/media", "/connect", "/sessions", "/receipts/none", "/docs",
 ];
 const OPERATOR: &[&str] = &[
-    "/operator",
-    "/operator/members",
-    "/operator/members/mem_1",
-    "/operator/teams",
-    "/operator/keys",
-    "/operator/usage?by=team",
-    "/operator/usage",
-    "/operator/ledger",
-    "/operator/audit",
-    "/operator/alerts",
-    "/operator/providers",
-    "/operator/prices",
+    "/operator", "/operator/members", "/operator/members/mem_1", "/operator/teams",
+    "/operator/keys", "/operator/usage?by=team", "/operator/usage", "/operator/ledger",
+    "/operator/audit", "/operator/alerts", "/operator/providers", "/operator/prices",
     "/operator/configuration",
 ];
 

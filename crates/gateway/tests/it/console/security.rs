@@ -132,20 +132,8 @@ fn members_and_operators_have_separate_pages() {
     let (_upstream, service, holder) = world();
     let mut member = Client::signed_in(&service, holder.key.as_str());
     for path in [
-        "",
-        "/members",
-        "/members/mem_1",
-        "/teams",
-        "/teams/mem_1",
-        "/keys",
-        "/keys/none",
-        "/usage",
-        "/usage.csv",
-        "/ledger",
-        "/audit",
-        "/alerts",
-        "/providers",
-        "/prices",
+        "", "/members", "/members/mem_1", "/teams", "/teams/mem_1", "/keys", "/keys/none",
+        "/usage", "/usage.csv", "/ledger", "/audit", "/alerts", "/providers", "/prices",
         "/configuration",
     ] {
         assert_eq!(member.get(&format!("/operator{path}")).status, 403, "{path}");

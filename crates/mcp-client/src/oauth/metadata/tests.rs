@@ -44,10 +44,8 @@ fn issuers_have_three_metadata_urls_with_a_path_else_two() {
 fn a_resource_covers_its_own_and_deeper_paths() {
     let server = uri("https://mcp.example.com/a/mcp");
     for resource in [
-        "https://mcp.example.com/a/mcp",
-        "https://mcp.example.com/a/mcp/",
-        "https://MCP.example.com:443/a",
-        "https://mcp.example.com",
+        "https://mcp.example.com/a/mcp", "https://mcp.example.com/a/mcp/",
+        "https://MCP.example.com:443/a", "https://mcp.example.com",
     ] {
         assert!(covers(resource, &server), "{resource}");
     }

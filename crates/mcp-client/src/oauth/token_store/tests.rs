@@ -96,24 +96,8 @@ fn token_files_of_the_first_format_are_readable() {
 #[test]
 fn server_names_map_to_distinct_files() {
     let names = [
-        "docs",
-        "docs.client",
-        "docs.meta",
-        "docs.json",
-        "docs_client",
-        "a.b",
-        "a_b",
-        "a b",
-        "a/b",
-        "..",
-        ".",
-        "",
-        "docs.cimd-off",
-        "docs.lock",
-        "ä",
-        "a\u{0}b",
-        "CON.",
-        ".docs",
+        "docs", "docs.client", "docs.meta", "docs.json", "docs_client", "a.b", "a_b", "a b", "a/b",
+        "..", ".", "", "docs.cimd-off", "docs.lock", "ä", "a\u{0}b", "CON.", ".docs",
     ];
     let parts = [
         StoreFile::Tokens,

@@ -50,26 +50,15 @@ fn events_have_the_documented_order() {
     assert_eq!(
         types(MESSAGES),
         [
-            "message_start",
-            "content_block_start",
-            "ping",
-            "content_block_delta",
-            "content_block_stop",
-            "message_delta",
-            "message_stop"
+            "message_start", "content_block_start", "ping", "content_block_delta",
+            "content_block_stop", "message_delta", "message_stop"
         ]
     );
     assert_eq!(
         types(RESPONSES).iter().map(|name| &name["response.".len()..]).collect::<Vec<_>>(),
         [
-            "created",
-            "in_progress",
-            "output_item.added",
-            "content_part.added",
-            "output_text.delta",
-            "output_text.done",
-            "content_part.done",
-            "output_item.done",
+            "created", "in_progress", "output_item.added", "content_part.added",
+            "output_text.delta", "output_text.done", "content_part.done", "output_item.done",
             "completed"
         ]
     );

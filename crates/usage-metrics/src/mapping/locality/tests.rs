@@ -10,14 +10,8 @@ fn host_is_local(host: &str) -> bool {
 #[test]
 fn loopback_names_are_local() {
     let local = [
-        "localhost",
-        "LOCALHOST",
-        "localhost.",
-        " localhost ",
-        "agent.localhost",
-        "host.docker.internal",
-        "Host.Docker.Internal.",
-        "host.containers.internal",
+        "localhost", "LOCALHOST", "localhost.", " localhost ", "agent.localhost",
+        "host.docker.internal", "Host.Docker.Internal.", "host.containers.internal",
         "host.lima.internal",
     ];
     for host in local {

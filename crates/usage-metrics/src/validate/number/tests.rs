@@ -16,13 +16,7 @@ fn integers_are_accepted_in_every_notation() {
 #[test]
 fn invalid_counts_are_classified() {
     for below in [
-        "0",
-        "-0",
-        "0.0",
-        "0e9",
-        "-1",
-        "-1.5",
-        "0e999999999999999999999",
+        "0", "-0", "0.0", "0e9", "-1", "-1.5", "0e999999999999999999999",
         "-1e-99999999999999999999",
     ] {
         assert_eq!(count(below), Count::BelowOne, "{below}");

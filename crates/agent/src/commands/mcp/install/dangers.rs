@@ -10,73 +10,28 @@ use crate::mcp::project::file_keys;
 
 /// Variables that change the started programs, loaded code or trusted certificates.
 const STEERING: [&str; 20] = [
-    "PATH",
-    "HOME",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "NODE_REPL_EXTERNAL_MODULE",
-    "NODE_TLS_REJECT_UNAUTHORIZED",
-    "BASH_ENV",
-    "ENV",
-    "SHELL",
-    "IFS",
-    "PS4",
-    "PROMPT_COMMAND",
-    "EDITOR",
-    "PAGER",
-    "JAVA_TOOL_OPTIONS",
-    "_JAVA_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "GOFLAGS",
-    "CLASSPATH",
-    "OPENSSL_CONF",
+    "PATH", "HOME", "NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE",
+    "NODE_TLS_REJECT_UNAUTHORIZED", "BASH_ENV", "ENV", "SHELL", "IFS", "PS4", "PROMPT_COMMAND",
+    "EDITOR", "PAGER", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "GOFLAGS",
+    "CLASSPATH", "OPENSSL_CONF",
 ];
 /// Prefixes of more such variables.
 const STEERING_STARTS: [&str; 14] = [
-    "DYLD_",
-    "LD_",
-    "GIT_",
-    "PIP_",
-    "UV_",
-    "NPM_CONFIG_",
-    "COREPACK_",
-    "YARN_",
-    "BUN_CONFIG_",
-    "DENO_",
-    "PYTHON",
-    "PERL5",
-    "RUBY",
-    "SSL_CERT_",
+    "DYLD_", "LD_", "GIT_", "PIP_", "UV_", "NPM_CONFIG_", "COREPACK_", "YARN_", "BUN_CONFIG_",
+    "DENO_", "PYTHON", "PERL5", "RUBY", "SSL_CERT_",
 ];
 /// Substrings of more such variables.
 const STEERING_PARTS: [&str; 4] = ["PROXY", "REGISTRY", "CA_BUNDLE", "CA_CERT"];
 /// Harmless variables with such a prefix.
 const PLAIN: [&str; 8] = [
-    "GIT_AUTHOR_EMAIL",
-    "GIT_AUTHOR_NAME",
-    "GIT_COMMITTER_EMAIL",
-    "GIT_COMMITTER_NAME",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONIOENCODING",
-    "PYTHONUNBUFFERED",
-    "PYTHONUTF8",
+    "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_NAME",
+    "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PYTHONUTF8",
 ];
 
 /// Programs that run their arguments or input as code.
 const SHELLS: [&str; 13] = [
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "ksh",
-    "fish",
-    "csh",
-    "tcsh",
-    "ash",
-    "busybox",
-    "cmd",
-    "powershell",
-    "pwsh",
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "ash", "busybox", "cmd",
+    "powershell", "pwsh",
 ];
 
 /// Interpreters, and the letters, long options and subcommands that pass code as text.

@@ -19,13 +19,8 @@ fn allows(host: &str, origin: Option<&str>) -> bool {
 #[test]
 fn own_configured_and_ip_hosts_are_accepted() {
     for host in [
-        "ai.example.com",
-        "AI.example.com:443",
-        "localhost:8930",
-        "127.0.0.1:8930",
-        "[::1]:80",
-        "10.1.2.3",
-        "inside.example:99",
+        "ai.example.com", "AI.example.com:443", "localhost:8930", "127.0.0.1:8930", "[::1]:80",
+        "10.1.2.3", "inside.example:99",
     ] {
         assert!(allows(host, None), "{host}");
     }
@@ -39,23 +34,14 @@ fn own_configured_and_ip_hosts_are_accepted() {
 #[test]
 fn own_configured_and_loopback_origins_are_accepted() {
     for origin in [
-        "https://ai.example.com",
-        "http://localhost:6274",
-        "http://127.0.0.1",
-        "http://[::1]:1",
+        "https://ai.example.com", "http://localhost:6274", "http://127.0.0.1", "http://[::1]:1",
         "https://app.example:8443",
     ] {
         assert!(allows("localhost", Some(origin)), "{origin}");
     }
     for origin in [
-        "http://ai.example.com",
-        "https://ai.example.com:444",
-        "https://evil.example",
-        "null",
-        "https://app.example",
-        "http://localhost.evil.example",
-        "http://10.0.0.1",
-        "",
+        "http://ai.example.com", "https://ai.example.com:444", "https://evil.example", "null",
+        "https://app.example", "http://localhost.evil.example", "http://10.0.0.1", "",
     ] {
         assert!(!allows("localhost", Some(origin)), "{origin}");
     }

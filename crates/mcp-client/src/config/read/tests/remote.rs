@@ -36,18 +36,8 @@ fn urls_are_http_or_https_with_a_host() {
     let (trimmed, _) = warned(&entry("url: ' https://a.b/ '"));
     assert_eq!(http(&trimmed).url.value(), "https://a.b/");
     for value in [
-        "ftp://a.b/",
-        "a.b/mcp",
-        "https://",
-        "http://:80/",
-        "https:///x",
-        "file:///etc/passwd",
-        "\"https://a b/\"",
-        "5",
-        "[https://a.b]",
-        "''",
-        "stdio",
-        "http://\u{fc}.b/",
+        "ftp://a.b/", "a.b/mcp", "https://", "http://:80/", "https:///x", "file:///etc/passwd",
+        "\"https://a b/\"", "5", "[https://a.b]", "''", "stdio", "http://\u{fc}.b/",
     ] {
         let problem = refused(&entry(&format!("url: {value}")));
         assert!(problem.message.starts_with("must be an http or https URL"), "{problem}");
@@ -188,25 +178,11 @@ fn every_oauth_option_is_parsed() {
     assert_eq!(parsed.problems, []);
     let Auth::OAuth(o) = &http(&parsed.servers[0].entry).auth else { panic!() };
     let texts = [
-        &o.client_metadata_url,
-        &o.user_agent,
-        &o.client_id,
-        &o.client_secret,
-        &o.client_name,
-        &o.token_endpoint_auth_method,
-        &o.redirect_uri,
-        &o.redirect_host,
-        &o.scope,
+        &o.client_metadata_url, &o.user_agent, &o.client_id, &o.client_secret, &o.client_name,
+        &o.token_endpoint_auth_method, &o.redirect_uri, &o.redirect_host, &o.scope,
     ];
     let expected = [
-        "https://a.b/c.json",
-        "agent/1",
-        "5",
-        "s3cret",
-        "n",
-        "none",
-        "https://p/cb",
-        "localhost",
+        "https://a.b/c.json", "agent/1", "5", "s3cret", "n", "none", "https://p/cb", "localhost",
         "a b",
     ];
     assert_eq!(texts.map(|text| text.as_ref().unwrap().value()), expected);
@@ -230,10 +206,7 @@ fn empty_oauth_options_are_unset() {
 fn invalid_oauth_options_are_rejected() {
     let oauth = |option: &str| remote(&format!("auth: oauth\noauth: {option}"));
     for option in [
-        "{redirect_port: 65536}",
-        "{redirect_port: x}",
-        "{timeout: 0}",
-        "{cimd: x}",
+        "{redirect_port: 65536}", "{redirect_port: x}", "{timeout: 0}", "{cimd: x}",
         "{user_agent: \"a\\nb\"}",
     ] {
         warned(&oauth(option));

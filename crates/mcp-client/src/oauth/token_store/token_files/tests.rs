@@ -6,14 +6,8 @@ use super::*;
 fn files_are_assigned_to_their_server() {
     let folder = tempfile::tempdir().unwrap();
     for name in [
-        "docs.json",
-        "docs.client.json",
-        "docs.json.bak",
-        "docs.lock",
-        "docs.v2.meta.json",
-        "x~0011.cimd-off",
-        ".docs.json.1.tmp",
-        "README",
+        "docs.json", "docs.client.json", "docs.json.bak", "docs.lock", "docs.v2.meta.json",
+        "x~0011.cimd-off", ".docs.json.1.tmp", "README",
     ] {
         fs::write(folder.path().join(name), "").unwrap();
     }
