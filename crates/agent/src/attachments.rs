@@ -29,8 +29,8 @@ pub(crate) async fn read(path: &Path, attacher: &Attacher) -> Result<Attachment,
     let most = MAX_BLOB_BYTES as u64 + 1;
     file.take(most).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
     let name = path.file_name().map(|name| printable(&name.to_string_lossy()));
-    let attached = attacher.attach(&bytes, name).await;
-    attached.map(|(attachment, _)| attachment).map_err(|error| {
+    let result = attacher.attach(&bytes, name).await;
+    result.map(|(attachment, _)| attachment).map_err(|error| {
         Diagnostic::usage(format!("cannot attach {shown}"))
             .because(&error)
             .hint("attach a PNG, JPEG, GIF or WebP image, a PDF file, or WAV or MP3 audio")

@@ -1,4 +1,4 @@
-//! Chat completions carried by the Anthropic Messages API (version 2023-06-01).
+//! Chat completions over the Anthropic Messages API (version 2023-06-01).
 
 mod answer;
 mod messages;

@@ -4,18 +4,18 @@ use serde_json::{Value, json};
 
 /// Builds the `messages` of a chat completion request.
 ///
-/// A tool message takes only text. Images and files of tool results follow in a user message, once
-/// all results of the turn are there: between a call and its result no other message may stand.
+/// A tool message takes only text. Images and files of tool results follow in a user message,
+/// after all results of the turn: no other message may come between a call and its result.
 #[derive(Default)]
 pub(crate) struct ChatMessages {
     messages: Vec<Value>,
-    /// Parts of tool results that wait for the end of the results.
+    /// Media parts of tool results, added after the last result.
     media: Vec<Value>,
 }
 
 impl ChatMessages {
     pub(crate) fn push(&mut self, message: Value) {
-        // Text after a call belongs to the message of the call, whose results must come next.
+        // Text after a call joins the call's message, whose results must come next.
         if message["role"] == "assistant"
             && message["content"].is_string()
             && let Some(last) = self.messages.last_mut()
@@ -35,7 +35,7 @@ impl ChatMessages {
         self.push(json!({ "role": role, "content": content }));
     }
 
-    /// Adds a call to the assistant message before it, or to a new one.
+    /// Adds a call to the previous assistant message, or to a new one.
     pub(crate) fn call(&mut self, id: &str, function: &str, arguments: &str) {
         let call = tool_call(id, function, arguments);
         match self.messages.last_mut() {
@@ -91,7 +91,7 @@ pub(crate) fn tool_call(id: &str, function: &str, arguments: &str) -> Value {
     })
 }
 
-/// Parts as message content; texts alone are one string, which every server accepts.
+/// Parts as message content; text-only parts become one string, which every server accepts.
 pub(crate) fn plain(parts: Vec<Value>) -> Value {
     let texts: Option<Vec<&str>> = parts.iter().map(|part| part["text"].as_str()).collect();
     match texts {

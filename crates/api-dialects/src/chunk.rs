@@ -46,12 +46,12 @@ impl<'a> Chunk<'a> {
         Ok(Self { choices: Some(vec![choice]), usage, error: None })
     }
 
-    /// What the upstream counted, if this chunk tells it.
+    /// The reported usage, if this chunk has it.
     pub(crate) fn usage(&self) -> Option<Usage> {
         self.usage.as_ref().filter(|usage| usage.is_object()).map(Usage::of_chat)
     }
 
-    /// The first choice; others are not for APIs with one answer.
+    /// The first choice; the other APIs have only one answer.
     pub(crate) fn into_choices(self) -> impl Iterator<Item = Choice<'a>> {
         self.choices.into_iter().flatten().filter(|choice| choice.index == 0)
     }
@@ -65,7 +65,7 @@ pub(crate) struct Choice<'a> {
     pub(crate) delta: Option<Delta<'a>>,
     #[serde(borrow, default)]
     pub(crate) finish_reason: Option<Text<'a>>,
-    /// The stop sequence or token that ended the answer, where the server tells it.
+    /// The stop sequence or token that ended the answer, if reported.
     #[serde(default)]
     pub(crate) stop_reason: Option<Value>,
 }
@@ -78,7 +78,7 @@ pub(crate) struct Delta<'a> {
     pub(crate) refusal: Option<Text<'a>>,
     #[serde(borrow, default)]
     reasoning_content: Option<Text<'a>>,
-    /// What some servers call `reasoning_content`.
+    /// `reasoning_content` by another name.
     #[serde(borrow, default)]
     reasoning: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -86,7 +86,7 @@ pub(crate) struct Delta<'a> {
 }
 
 impl Delta<'_> {
-    /// What was thought, under either name.
+    /// The reasoning text, under either name.
     pub(crate) fn thought(&self) -> Option<&str> {
         let text = self.reasoning_content.as_ref().or(self.reasoning.as_ref());
         text.map(|text| &**text)
@@ -127,7 +127,7 @@ struct FunctionDelta<'a> {
     arguments: Option<Text<'a>>,
 }
 
-/// Kind and words of an error the upstream sent inside its stream.
+/// Type and message of an error inside a stream.
 fn error_words(error: &Value) -> (Cow<'_, str>, Cow<'_, str>) {
     let text = |name: &str| error.get(name).and_then(Value::as_str);
     let kind = text("code").or_else(|| text("type")).unwrap_or("error");

@@ -1,4 +1,4 @@
-//! Reading a request: absent and null are the same, and a wrong type names its place.
+//! Reading a request: absent and null are the same, and a wrong type reports its path.
 
 use serde_json::{Map, Value};
 
@@ -13,17 +13,15 @@ pub(super) fn present<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
-/// The text in a field, if there is one.
 pub(super) fn text<'a>(object: &'a Object, name: &str) -> Option<&'a str> {
     present(object, name).and_then(Value::as_str)
 }
 
-/// The object in a field, if there is one.
 pub(super) fn object<'a>(from: &'a Object, name: &str) -> Option<&'a Object> {
     present(from, name).and_then(Value::as_object)
 }
 
-/// Copies the fields that are there and not null, each with its name there and here.
+/// Copies the fields that are neither absent nor null, by source and target name.
 pub(super) fn copy(from: &Object, to: &mut Object, fields: &[(&str, &str)]) {
     for (name, new_name) in fields {
         if let Some(value) = present(from, name) {
@@ -32,7 +30,7 @@ pub(super) fn copy(from: &Object, to: &mut Object, fields: &[(&str, &str)]) {
     }
 }
 
-/// An object of a request, and its place there.
+/// An object of a request, and its path.
 #[derive(Debug, Clone)]
 pub(super) struct Node<'a> {
     pub(super) object: &'a Object,
@@ -40,12 +38,12 @@ pub(super) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The request itself.
+    /// The whole request.
     pub(super) fn root(object: &'a Object) -> Self {
         Self { object, place: String::new() }
     }
 
-    /// A value, which must be an object.
+    /// Fails if the value is not an object.
     pub(super) fn new(value: &'a Value, place: impl Into<String>) -> Result<Self> {
         let place = place.into();
         match value {
@@ -72,7 +70,7 @@ impl<'a> Node<'a> {
         present(self.object, name)
     }
 
-    /// A field that can be left out if its content can.
+    /// The value of a field, or null.
     pub(super) fn get_or_null(&self, name: &str) -> &'a Value {
         self.object.get(name).unwrap_or(&Value::Null)
     }
@@ -97,7 +95,7 @@ impl<'a> Node<'a> {
         self.get(name).map(|value| Self::new(value, self.place(name))).transpose()
     }
 
-    /// The list in a field, empty when there is none.
+    /// The list in a field; empty if absent.
     pub(super) fn list(&self, name: &str) -> Result<&'a [Value]> {
         match self.get(name) {
             None => Ok(&[]),
@@ -106,7 +104,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The objects of such a list.
+    /// The items of that list: objects.
     pub(super) fn objects(&self, name: &str) -> Result<impl Iterator<Item = Result<Self>>> {
         Ok(objects(self.list(name)?, self.place(name)))
     }

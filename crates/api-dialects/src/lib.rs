@@ -28,20 +28,20 @@ pub use web_search::{
     MAX_CITED_CHARS, Search, SearchError, SearchOutcome, SearchResult, UserLocation, WebSearchTool,
 };
 
-/// The most text, arguments and thoughts one answer may have: all of it is kept to the end.
+/// Maximum bytes of text, arguments and reasoning of one answer, which are all buffered.
 pub const MAX_OUTPUT_BYTES: usize = 16 << 20;
-/// The most items or content blocks one answer may have.
+/// Maximum number of items or content blocks per answer.
 pub const MAX_OUTPUT_ITEMS: usize = 1024;
-/// The longest message of an upstream in an error.
+/// Maximum length of an upstream's error message.
 pub const MAX_PEER_MESSAGE_BYTES: usize = 1024;
 
-/// The request asks for something the other API does not have.
+/// The other API does not support a feature of the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{param}: {message}")]
 pub struct Untranslatable {
-    /// The field of the request, as in `messages[2].content[0].type`.
+    /// The path of the field, as in `messages[2].content[0].type`.
     pub param: String,
-    /// What is wrong with it, for the member.
+    /// The problem, for the member.
     pub message: String,
 }
 
@@ -54,7 +54,7 @@ impl Untranslatable {
 #[derive(Debug, Clone)]
 pub struct Translated {
     pub chat: serde_json::Map<String, serde_json::Value>,
-    /// The tools that its functions stand for; the answer is restored with it.
+    /// The tool table; needed to translate the answer.
     pub tools: ToolTable,
 }
 
@@ -94,7 +94,7 @@ impl Translated {
     }
 }
 
-/// The upstream answered something its API does not allow.
+/// The upstream's answer violates its API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     #[error("the upstream sent an invalid stream event")]

@@ -1,10 +1,11 @@
-//! The Anthropic Messages API (version 2023-06-01) carried by chat completions.
+//! The Anthropic Messages API (version 2023-06-01) over chat completions.
 //!
 //! A request becomes a chat completion request ([`request`]); the completion becomes a message
-//! ([`answer`]) or, chunk by chunk, the events of one ([`Stream`]). [`Shape`] is what the answer
-//! takes from its request. A web search takes several rounds: see [`Stream::begin_searches`].
+//! ([`answer`]) or, chunk by chunk, the events of one ([`Stream`]). [`Shape`] holds the
+//! request fields that the answer repeats. A web search takes several rounds: see
+//! [`Stream::begin_searches`].
 //!
-//! For an upstream that speaks the Messages API itself, [`remove_own_blocks`] prepares the history.
+//! For an upstream with a native Messages API, [`remove_own_blocks`] prepares the history.
 
 mod content;
 mod conversation;

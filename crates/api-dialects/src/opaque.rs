@@ -1,14 +1,14 @@
-//! Texts in fields that clients must return unread, such as `encrypted_content`.
+//! Texts in fields that clients must return unchanged, such as `encrypted_content`.
 //!
 //! The text is encoded, not encrypted: it comes from the client's own conversation.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-/// Marks our texts, so that those of other services are not taken for ours.
+/// Distinguishes our texts from those of other services.
 const PREFIX: &str = "agent.";
 
-/// Encodes a text for a field that the client returns unread.
+/// Encodes a text for an opaque field that the client returns.
 pub fn encode(text: &str) -> String {
     format!("{PREFIX}{}", STANDARD_NO_PAD.encode(text))
 }

@@ -1,8 +1,9 @@
-//! The Responses API carried by chat completions.
+//! The Responses API over chat completions.
 //!
 //! A request becomes a chat completion request ([`request`]), together with the items of the
 //! responses it continues; the completion becomes a response object ([`answer`]) or, chunk by
-//! chunk, the events of one ([`Stream`]). [`Shape`] is what every answer repeats of its request.
+//! chunk, the events of one ([`Stream`]). [`Shape`] holds the request fields that answers
+//! repeat.
 //!
 //! A web search takes several rounds: see [`Stream::begin_searches`].
 

@@ -1,11 +1,11 @@
-//! What the streams of both APIs keep of an answer: the tools, and the state of its current round.
+//! State shared by the streams of both APIs: the tools, and the current round.
 
 use serde_json::{Value, json};
 
 use super::chunk::CallDelta;
 use super::{MAX_OUTPUT_BYTES, Malformed, ToolTable, Usage};
 
-/// The current round of a streamed answer, which web searches divide into rounds.
+/// The current round of a streamed answer, which web searches split into rounds.
 pub(crate) struct Round {
     pub(crate) tools: ToolTable,
     pub(crate) ids: Box<dyn FnMut(&str) -> String + Send>,
@@ -14,7 +14,7 @@ pub(crate) struct Round {
     pub(crate) start: usize,
     pub(crate) finish_reason: Option<String>,
     pub(crate) usage: Option<Usage>,
-    /// The tokens of the rounds before this one.
+    /// Usage of earlier rounds.
     earlier_usage: Option<Usage>,
     output_bytes: usize,
 }
@@ -36,7 +36,7 @@ impl Round {
         }
     }
 
-    /// Begins the next round, which adds blocks or items from `start` on.
+    /// Starts the next round, whose blocks or items begin at `start`.
     pub(crate) fn advance(&mut self, start: usize) {
         self.earlier_usage = self.total_usage();
         self.usage = None;
@@ -45,7 +45,7 @@ impl Round {
         self.start = start;
     }
 
-    /// The tokens used in all rounds, once the upstream has told.
+    /// The usage of all rounds, once the upstream has reported it.
     pub(crate) fn total_usage(&self) -> Option<Usage> {
         match (self.earlier_usage, self.usage) {
             (Some(earlier), Some(usage)) => Some(earlier.plus(usage)),
@@ -53,14 +53,14 @@ impl Round {
         }
     }
 
-    /// Counts what is about to be kept.
+    /// Counts output to be buffered.
     pub(crate) fn grow(&mut self, text: &str) -> Result<(), Malformed> {
         self.output_bytes += text.len();
         if self.output_bytes > MAX_OUTPUT_BYTES { Err(Malformed::TooLong) } else { Ok(()) }
     }
 }
 
-/// The chat messages of a round that called for searches: what the model said, then the results.
+/// The chat messages of a round with searches: the model's message, then the results.
 pub(crate) fn round_messages(text: &str, calls: &[Value], results: Vec<Value>) -> Vec<Value> {
     let content = if text.is_empty() { Value::Null } else { text.into() };
     let said = json!({ "role": "assistant", "content": content, "tool_calls": calls });
@@ -83,8 +83,8 @@ struct OpenCall {
 impl OpenCalls {
     /// The position of the call that the fragment continues; `None` if it begins a new call.
     ///
-    /// Without an index, a new id begins a new call. Some servers give every call the same index:
-    /// there a new id together with a name does.
+    /// Without an index, a new id begins a new call. Some servers use the same index for all
+    /// calls: there a new id with a name does.
     pub(crate) fn find(&self, delta: &CallDelta<'_>) -> Option<usize> {
         let call = match delta.index {
             Some(index) => self.calls.iter().rfind(|call| call.index == index)?,

@@ -1,14 +1,14 @@
-//! Chat function names of a request's tools, and the tools that the functions stand for.
+//! Chat function names of a request's tools, and the tools behind them.
 //!
-//! Chat completions know one flat list of functions with short names. Other APIs also have groups of
-//! tools, free-form tools and longer names; the table restores them in answers.
+//! Chat completions have one flat list of functions with short names. Other APIs also have
+//! groups of tools, free-form tools and longer names; the table maps them back in answers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::WebSearchTool;
 
-/// The longest function name that chat completions accept.
+/// Maximum function name length of chat completions.
 pub const MAX_FUNCTION_NAME_BYTES: usize = 64;
 
 /// The tools of one request by their chat function names.
@@ -19,7 +19,7 @@ pub struct ToolTable {
     web_search: Option<WebSearchTool>,
 }
 
-/// A tool as the client knows it.
+/// A tool of the client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tool {
     pub(crate) kind: ToolKind,
@@ -75,7 +75,7 @@ impl ToolTable {
         Some(name)
     }
 
-    /// The tool that a call of the model means; an unknown name is a function of that name.
+    /// The tool of a call; an unknown name is a function of that name.
     pub(crate) fn tool(&self, function: &str) -> Tool {
         let unknown = || Tool::new(ToolKind::Function, None, function);
         self.by_function.get(function).cloned().unwrap_or_else(unknown)
@@ -86,7 +86,7 @@ impl ToolTable {
         self.functions.get(tool).map_or_else(|| preferred_name(tool).into(), Cow::from)
     }
 
-    /// The function name of an offered tool, in whichever namespace.
+    /// The function name of an offered tool, in any namespace.
     pub(crate) fn offered(&self, kind: ToolKind, name: &str) -> Option<&str> {
         let mut tools = self.functions.iter();
         tools
@@ -105,7 +105,7 @@ impl ToolTable {
     }
 }
 
-/// The tool's own name, with its namespace in front, as far as a function name can have it.
+/// The tool's name with its namespace, reduced to the characters of function names.
 fn preferred_name(tool: &Tool) -> String {
     let joined = match tool.namespace.as_deref() {
         None => Cow::Borrowed(tool.name.as_str()),
@@ -117,7 +117,7 @@ fn preferred_name(tool: &Tool) -> String {
     if legal.len() > MAX_FUNCTION_NAME_BYTES { hashed_name(&legal, tool, 0) } else { legal }
 }
 
-/// The beginning of `name`, which is ASCII, with a hash of the tool instead of the rest.
+/// The beginning of `name`, which is ASCII, followed by a hash of the tool.
 fn hashed_name(name: &str, tool: &Tool, attempt: u32) -> String {
     // FNV-1a: the name must be the same in every request of a conversation.
     let namespace = tool.namespace.as_deref().unwrap_or_default();

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-/// What a completion used, as its upstream counted.
+/// Usage of a completion, as reported by the upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// All tokens of the prompt, those from and for the cache included.
+    /// Prompt tokens, including cache reads and writes.
     pub prompt_tokens: u64,
-    /// All tokens of the answer, thinking included.
+    /// Answer tokens, including thinking.
     pub completion_tokens: u64,
     pub cached_tokens: u64,
     pub cache_write_tokens: u64,
@@ -15,7 +15,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Reads the `usage` object of a chat completion; what is missing counts as zero.
+    /// Reads the `usage` object of a chat completion; missing counts are zero.
     pub fn of_chat(usage: &Value) -> Self {
         let count = |path: &str| usage.pointer(path).and_then(Value::as_u64).unwrap_or(0);
         Self {
@@ -27,7 +27,7 @@ impl Usage {
         }
     }
 
-    /// This and the counts of a further completion of the same answer.
+    /// Adds the usage of a further completion of the same answer.
     #[must_use]
     pub fn plus(self, later: Self) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Usage {
         }
     }
 
-    /// Prompt and answer together.
+    /// Prompt and answer tokens.
     pub fn total_tokens(&self) -> u64 {
         self.prompt_tokens.saturating_add(self.completion_tokens)
     }
@@ -70,7 +70,7 @@ impl Usage {
         })
     }
 
-    /// The `usage` object of a message, whose input excludes what is cached.
+    /// The `usage` object of a message, whose input excludes cached tokens.
     pub fn to_message(&self) -> Value {
         let cached = self.cached_tokens.saturating_add(self.cache_write_tokens);
         json!({

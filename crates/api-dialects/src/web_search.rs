@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::fields::{Object, object, present, text};
 
-/// The longest quotation of a page in a citation.
+/// Longest page quotation in a citation.
 pub const MAX_CITED_CHARS: usize = 150;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,10 +14,9 @@ pub struct WebSearchTool {
     pub allowed_domains: Vec<String>,
     /// Never return pages of these domains.
     pub blocked_domains: Vec<String>,
-    /// Where the member is, for local results.
+    /// The member's location, for local results.
     pub user_location: Option<UserLocation>,
-    /// How many of the pages that a search finds are read: `search_context_size` and
-    /// `external_web_access` decide.
+    /// Number of found pages to read, from `search_context_size` and `external_web_access`.
     pub pages: usize,
 }
 
@@ -43,7 +42,7 @@ pub struct Search {
 pub struct SearchResult {
     pub url: String,
     pub title: String,
-    /// When the page was last changed, free text.
+    /// Time of the last change of the page, free text.
     pub page_age: Option<String>,
     /// Text of the page, or an extract of it.
     pub content: String,
@@ -51,7 +50,7 @@ pub struct SearchResult {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchError {
-    /// The answer made as many searches as it may.
+    /// The answer reached its search limit.
     MaxUsesExceeded,
     /// Too many searches in a short time.
     TooManyRequests,
@@ -71,7 +70,7 @@ impl SearchError {
     }
 }
 
-/// The results of a search, or why there are none.
+/// The results of a search, or its error.
 pub type SearchOutcome = Result<Vec<SearchResult>, SearchError>;
 
 impl WebSearchTool {
@@ -111,7 +110,7 @@ fn texts(object: &Object, name: &str) -> Vec<String> {
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The function through which a chat model asks for a search.
+/// The function with which a chat model requests a search.
 pub(crate) fn function(name: &str) -> Value {
     json!({ "type": "function", "function": {
         "name": name,
@@ -126,14 +125,14 @@ pub(crate) fn function(name: &str) -> Value {
     }})
 }
 
-/// The query in the arguments of a call; arguments that are no JSON object are the query.
+/// The query in the arguments of a call; other than a JSON object, they are the query.
 pub(crate) fn query(arguments: &str) -> String {
     let parsed: Option<Value> = serde_json::from_str(arguments).ok();
     let query = parsed.as_ref().and_then(|parsed| parsed.get("query")).and_then(Value::as_str);
     query.unwrap_or(arguments).to_owned()
 }
 
-/// The outcome of a search as the model reads it.
+/// The outcome of a search for the model.
 pub(crate) fn tool_text(outcome: &SearchOutcome) -> String {
     match outcome {
         Err(error) => format!("Error: the search failed ({})", error.code()),
@@ -147,13 +146,13 @@ pub(crate) fn tool_text(outcome: &SearchOutcome) -> String {
     }
 }
 
-/// One result as the model reads it.
+/// One result for the model.
 pub(crate) fn page_text(title: &str, url: &str, content: &str, age: Option<&str>) -> String {
     let age = age.map(|age| format!(" ({age})")).unwrap_or_default();
     format!("{title}{age}\n{url}\n{content}").trim_end().to_owned()
 }
 
-/// Where a text names a page that was found: byte range and index of the page.
+/// Mentions of found pages in a text: byte range and index of the page.
 pub(crate) fn citations(text: &str, sources: &[SearchResult]) -> Vec<(usize, usize, usize)> {
     let mut found: Vec<(usize, usize, usize)> = Vec::new();
     for (n, source) in sources.iter().enumerate().filter(|(_, source)| !source.url.is_empty()) {
@@ -170,7 +169,7 @@ pub(crate) fn citations(text: &str, sources: &[SearchResult]) -> Vec<(usize, usi
     found
 }
 
-/// The beginning of a page as the text that a citation quotes.
+/// The beginning of a page, quoted by a citation.
 pub(crate) fn quotation(source: &SearchResult) -> String {
     source.content.chars().take(MAX_CITED_CHARS).collect()
 }

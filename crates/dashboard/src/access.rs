@@ -1,4 +1,4 @@
-//! Who gets a page: a browser that opened a one-time link and has the cookie of its session.
+//! Access to pages: by one-time link, then by session cookie.
 //!
 //! The requests are checked by [`crate::guard`].
 
@@ -11,11 +11,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use pages::{Token, redirect, secure};
 
-/// Links that nobody opened, beyond which the oldest are forgotten.
+/// Maximum unopened links; beyond it the oldest are dropped.
 const MAX_LINKS: usize = 100;
 const MAX_SESSIONS: usize = 100;
 
-/// The secrets of browsers. They end with the process.
+/// Links and sessions of browsers. They end with the process.
 #[derive(Debug)]
 pub(crate) struct Access {
     pub(crate) port: u16,
@@ -31,7 +31,7 @@ impl Access {
         Self { port, links: Mutex::default(), sessions: Mutex::default(), last_request }
     }
 
-    /// The address that opens a page once.
+    /// Creates a URL that opens a page once.
     pub(crate) fn link(&self, path: &str) -> Option<String> {
         let token = Token::draw()?;
         let address = format!("http://127.0.0.1:{}/open/{}", self.port, token.secret());
@@ -51,12 +51,12 @@ impl Access {
         *self.last_request.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cookies do not know ports: other dashboards on this machine have their own name.
+    /// Cookies ignore ports, so each dashboard on this machine uses its own name.
     fn cookie(&self) -> String {
         format!("agent-dashboard-{}", self.port)
     }
 
-    /// Begins a session for the first who opens a link.
+    /// Starts a session for the first opener of a link.
     pub(crate) fn open(&self, secret: &str) -> Option<Response> {
         let wanted = Token::parse(secret)?.hash();
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Requests of the page of a conversation: its events, messages, answers, and the stop button.
+//! Requests of a conversation page: events, messages, answers, and the stop button.
 
 use std::convert::Infallible;
 
@@ -19,7 +19,7 @@ pub(crate) struct From {
     from: u64,
 }
 
-/// The events of a conversation, from a number on.
+/// The events of a conversation from a number on.
 pub(crate) async fn events(
     State(app): Shared,
     Path(id): Path<String>,
@@ -54,7 +54,7 @@ fn outcome(done: Result<(), CommandError>) -> Response {
     }
 }
 
-/// Sends a message; a conversation that nobody has open is resumed.
+/// Sends a message; a closed conversation is resumed.
 pub(crate) async fn say(State(app): Shared, Path(id): Path<String>, body: Bytes) -> Response {
     let Ok(message) = serde_json::from_slice::<Message>(&body) else {
         return StatusCode::BAD_REQUEST.into_response();

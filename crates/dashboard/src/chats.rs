@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::access::plain;
 use crate::page::{PageResult, Viewer, segment, show};
 
-/// What `agent chat --list --json` says.
+/// Output of `agent chat --list --json`.
 #[derive(Debug, Deserialize)]
 struct Summary {
     id: String,
@@ -41,7 +41,7 @@ struct NewChatPage {
     models: Vec<String>,
 }
 
-/// What `agent chat --export ID --json` says.
+/// Output of `agent chat --export ID --json`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Conversation {
@@ -88,7 +88,7 @@ pub(crate) async fn list(viewer: Viewer) -> PageResult {
     show(&ChatsPage { frame: viewer.frame("Chats"), query, rows })
 }
 
-/// The models to choose from, in the place of a page that would wait for the service.
+/// The list of models, loaded separately because the page would wait for the service.
 pub(crate) async fn models(viewer: Viewer) -> PageResult {
     let found = viewer.app.program.json(&["models", "--capability", "chat"]).await;
     let frame = viewer.form_frame("New chat", found.as_ref().err());
@@ -104,12 +104,12 @@ pub(crate) async fn conversation(viewer: Viewer, Path(id): Path<String>) -> Page
     let next_event = chat.as_ref().map_or(0, |chat| chat.next_event());
     let read = viewer.app.program.read(&["chat", &format!("--export={id}")]).await;
     let mut found: Conversation = match read {
-        // A conversation is stored with its first message.
+        // A conversation is stored only with its first message.
         Err(_) if chat.is_some() => Conversation { id: id.clone(), ..Default::default() },
         read => read?,
     };
     if is_busy {
-        // The rest comes as events.
+        // The rest arrives as events.
         let last = found.messages.iter().rposition(|message| message["role"] == "user");
         found.messages.truncate(last.map_or(0, |last| last + 1));
     }
@@ -169,7 +169,7 @@ pub(crate) async fn delete(viewer: Viewer, Path(id): Path<String>) -> PageResult
     Ok(redirect("/?done=deleted"))
 }
 
-/// Begins a conversation with its first message.
+/// Starts a conversation with its first message.
 pub(crate) async fn begin(viewer: Viewer) -> PageResult {
     let text = viewer.form.get("text");
     if text.is_empty() {

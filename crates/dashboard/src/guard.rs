@@ -1,5 +1,5 @@
-//! The check of every request: foreign host names, which a page elsewhere can point at this machine,
-//! and changes that a page of this site did not send with its token are refused.
+//! The check of every request: foreign host names (DNS rebinding) and changes without the
+//! token of a page of this site are refused.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::state::App;
 
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
-/// Checks a request before any page sees it.
+/// Checks a request before its handler runs.
 pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let access = &app.access;
     if !is_for_this_machine(request.headers(), request.uri(), access.port) {
@@ -52,7 +52,7 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     response
 }
 
-/// Reads a change that a page of this site sent, with its token in a field or a header.
+/// Reads a change request, whose token is in a field or a header.
 async fn checked(request: Request, session: &Token) -> Result<(Fields, Request), Response> {
     if !is_same_site(request.headers(), None) {
         return Err(plain(StatusCode::FORBIDDEN, "This request was not sent by the dashboard.\n"));

@@ -1,4 +1,4 @@
-//! The dialog of an install link: nothing is installed before a person has seen all of it.
+//! The dialog of an install link: nothing is installed before the person has reviewed it.
 
 use askama::Template;
 use axum::extract::Path;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::page::{PageResult, Viewer, segment, show};
 use crate::program::CommandError;
 
-/// A server that may be added, as a person judges it.
+/// A server to add, for review.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Preview {
@@ -21,7 +21,7 @@ pub(crate) struct Preview {
     pub(crate) is_taken: bool,
 }
 
-/// What `--preview --json` says.
+/// Output of `--preview --json`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Previews {
     #[serde(default)]
@@ -50,7 +50,7 @@ fn link(viewer: &Viewer, id: &str) -> Result<String, CommandError> {
     })
 }
 
-/// The dialog of a link, with the name that the person chose for its server.
+/// The dialog of a link, with the server name from the form.
 async fn page(
     viewer: &Viewer,
     (id, link): (&str, &str),
@@ -64,7 +64,7 @@ async fn page(
         "" => program.read(&words).await,
         _ => match program.read(&named).await {
             Ok(previews) => Ok(previews),
-            // The name of the form cannot be used; that of the link can.
+            // The name in the form is invalid; that of the link is valid.
             Err(_) => program.read(&words).await,
         },
     };
@@ -75,7 +75,7 @@ async fn page(
     show(&InstallPage { frame, id, preview, name })
 }
 
-/// Installs the server under the name of the form, or forgets the link.
+/// Installs the server under the name in the form, or drops the link.
 pub(crate) async fn answer(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let link = link(&viewer, &id)?;
     if viewer.form.get("answer") != "install" {

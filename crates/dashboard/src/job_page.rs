@@ -1,4 +1,4 @@
-//! The page of a command that runs, and the forms that start one.
+//! The page of a running command, and the forms that start one.
 
 use askama::Template;
 use axum::extract::Path;
@@ -15,7 +15,7 @@ struct JobPage {
     back: &'static str,
     lines: String,
     sign_in: Option<SignInPage>,
-    /// `None` while it runs.
+    /// `None` while running.
     has_succeeded: Option<bool>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn page(viewer: Viewer, Path(id): Path<u64>) -> PageResult {
     show(&page)
 }
 
-/// A JSON line of an error as words; other lines as they are.
+/// The text of a JSON error line; other lines unchanged.
 fn readable(line: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
     let texts = |name: &str| value["error"][name].as_array().cloned().unwrap_or_default();
@@ -50,7 +50,7 @@ fn readable(line: &str) -> String {
     text
 }
 
-/// Starts a command and leads to its page.
+/// Starts a command and redirects to its page.
 pub(crate) fn start(viewer: &Viewer, title: String, words: &[&str]) -> PageResult {
     let app = &viewer.app;
     Ok(redirect(&app.jobs.start(&app.program, title, viewer.section, words)?))

@@ -1,4 +1,4 @@
-//! Commands whose output is shown while they run: the steps of a test, a download, a sign-in.
+//! Commands with live output: the steps of a test, a download, a sign-in.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,9 +9,9 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 use crate::program::{CommandError, Program};
 
-/// Jobs that can be looked at; older ones are forgotten.
+/// Maximum number of jobs; the oldest are dropped.
 const MAX_JOBS: usize = 50;
-/// Lines of a job; older ones are forgotten.
+/// Maximum lines of a job; the oldest are dropped.
 const MAX_LINES: usize = 2000;
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
@@ -25,7 +25,7 @@ pub(crate) struct Jobs {
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) title: String,
-    /// The page to go back to.
+    /// The page behind the back link.
     pub(crate) back: &'static str,
     state: Mutex<JobState>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Job {
 #[derive(Debug, Default)]
 pub(crate) struct JobState {
     pub(crate) lines: VecDeque<String>,
-    /// The page of an authorization server that a person has to visit.
+    /// The page of an authorization server that the person must visit.
     pub(crate) sign_in: Option<SignInPage>,
     pub(crate) has_succeeded: Option<bool>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct SignInPage {
 }
 
 impl Jobs {
-    /// Starts a command; returns the address of its page.
+    /// Starts a command; returns the path of its page.
     pub(crate) fn start(
         &self,
         program: &Program,

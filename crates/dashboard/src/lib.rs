@@ -1,9 +1,9 @@
 //! The dashboard: pages about a person's own servers, sign-ins and conversations, on loopback.
 //!
-//! **Boundary:** pages contain no logic of their own. What they show is the JSON of a command, what
-//! they change is changed by a command, and a conversation is an `agent chat` (`program`). Nobody
-//! gets a page without the session cookie of a one-time link, and no form is read before its origin
-//! and its token were checked (`guard`).
+//! **Boundary:** pages contain no logic of their own. They show the JSON of commands, change
+//! data by commands, and a conversation is an `agent chat` (`program`). Every page needs the
+//! session cookie of a one-time link, and no form is read before its origin and its token are
+//! checked (`guard`).
 
 mod access;
 mod chat;

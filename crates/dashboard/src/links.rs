@@ -1,19 +1,19 @@
-//! Install links that were opened and wait for an answer.
+//! Opened install links that wait for an answer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use pages::Token;
 
-/// Links that nobody has answered, beyond which no more are taken.
+/// Maximum number of unanswered links; further ones are rejected.
 const MAX_LINKS: usize = 20;
 
-/// Links that were opened, each under a secret name until it is answered.
+/// Opened links, each under a secret name until answered.
 #[derive(Debug, Default)]
 pub(crate) struct Links(Mutex<HashMap<String, String>>);
 
 impl Links {
-    /// Takes a link; returns the path of its dialog.
+    /// Adds a link; returns the path of its dialog.
     pub(crate) fn add(&self, link: &str) -> Option<String> {
         let id = Token::draw()?.secret().to_owned();
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);

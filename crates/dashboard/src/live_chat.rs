@@ -1,4 +1,4 @@
-//! Conversations that are open in pages: each is an `agent chat` whose questions pages answer.
+//! Open conversations: each is an `agent chat` whose questions pages answer.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,41 +13,41 @@ use tokio::sync::{Notify, watch};
 
 use crate::program::{CommandError, Program};
 
-/// How long a conversation may take to connect its servers and find its model.
+/// Timeout for connecting the servers of a conversation and finding its model.
 const MAX_START: Duration = Duration::from_secs(90);
-/// How long a conversation that ends may take.
+/// Timeout for ending a conversation.
 const MAX_END: Duration = Duration::from_secs(5);
-/// Events of one answer that are kept for pages that are opened later.
+/// Maximum stored events of one answer, for pages opened later.
 const MAX_EVENTS: usize = 50_000;
-/// Conversations at once.
+/// Maximum open conversations.
 const MAX_CHATS: usize = 20;
 
-/// The conversations that are open, by their id.
+/// The open conversations, by id.
 #[derive(Debug, Default)]
 pub(crate) struct LiveChats {
     chats: Mutex<HashMap<String, Arc<LiveChat>>>,
-    /// One process per conversation, however many tabs ask for it at once.
+    /// One process per conversation, even with many tabs.
     starting: tokio::sync::Mutex<()>,
 }
 
-/// An `agent chat` that runs.
+/// A running `agent chat`.
 #[derive(Debug)]
 pub(crate) struct LiveChat {
     id: Mutex<String>,
     pid: Option<Pid>,
     input: tokio::sync::Mutex<Option<ChildStdin>>,
     turn: Mutex<Turn>,
-    /// The number of events since the process started.
+    /// Number of events since the process started.
     count: watch::Sender<u64>,
     has_ended: AtomicBool,
     ended: Notify,
 }
 
-/// The events of the present or last answer.
+/// Events of the current or last answer.
 #[derive(Debug, Default)]
 struct Turn {
     is_busy: bool,
-    /// The number of the first event.
+    /// Number of the first event.
     first: u64,
     events: Vec<Value>,
 }
@@ -68,7 +68,7 @@ impl LiveChats {
         self.chats().values().any(|chat| chat.turn().is_busy)
     }
 
-    /// Resumes a conversation, or begins one.
+    /// Resumes or starts a conversation.
     pub(crate) async fn begin(
         &self,
         program: &Program,
@@ -90,7 +90,7 @@ impl LiveChats {
         Ok(chat)
     }
 
-    /// Ends a conversation that waits for its person, if there are too many.
+    /// Ends an idle conversation, if there are too many.
     async fn make_room(&self) -> Result<(), CommandError> {
         let idle = {
             let chats = self.chats();
@@ -106,7 +106,7 @@ impl LiveChats {
         Ok(())
     }
 
-    /// Ends a conversation; what was said stays stored.
+    /// Ends a conversation; its messages stay stored.
     pub(crate) async fn end(&self, id: &str) {
         let chat = self.chats().remove(id);
         if let Some(chat) = chat {
@@ -124,12 +124,12 @@ impl LiveChats {
         }
     }
 
-    /// Lets all conversations take the configuration as it is by now.
-    /// The person has just confirmed the programs of these servers.
+    /// Makes all conversations reload the configuration. The person has just confirmed the
+    /// programs of these servers.
     pub(crate) async fn reload(&self, confirmed: &[&str]) {
         let all: Vec<Arc<LiveChat>> = self.chats().values().cloned().collect();
         for chat in all {
-            // One that has ended reads the configuration when it is resumed.
+            // An ended one reads the configuration when it is resumed.
             let _ = chat.send(&json!({"type": "reload", "confirmed": confirmed})).await;
         }
     }
@@ -139,7 +139,7 @@ impl LiveChat {
     async fn start(program: &Program, words: &[&str]) -> Result<Arc<Self>, CommandError> {
         let mut child = program.start(words)?;
         let pid = child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-        // Numbers of a process that is gone are not used again: pages may remember them.
+        // Numbers of an ended process are not reused: pages may remember them.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let first = u64::try_from(now.as_millis()).unwrap_or(0).saturating_mul(1000);
         let chat = Arc::new(Self {
@@ -169,7 +169,7 @@ impl LiveChat {
         }
     }
 
-    /// Takes the events of the process until it ends.
+    /// Reads the events of the process until it ends.
     async fn follow(
         self: Arc<Self>,
         mut child: Child,
@@ -202,7 +202,7 @@ impl LiveChat {
                 ready.send_replace(true);
             }
         }
-        // Nobody waits for it once the conversation has begun.
+        // Nobody waits for it once the conversation has started.
         let _ = failed.send(notes.await.unwrap_or_default());
         drop(ready);
         let _ = child.wait().await;
@@ -264,7 +264,7 @@ impl LiveChat {
     /// Ctrl-C: the answer stops, and the conversation continues.
     pub(crate) fn stop(&self) {
         if let Some(pid) = self.pid.filter(|_| !self.has_ended.load(Ordering::Acquire)) {
-            // It may have ended at this moment.
+            // It may have just ended.
             let _ = kill_process(pid, Signal::INT);
         }
     }
@@ -285,14 +285,14 @@ impl LiveChat {
         }
     }
 
-    /// The first event that a page needs that has everything else: that of the present answer.
+    /// The first event for a page that shows everything before: that of the current answer.
     pub(crate) fn next_event(&self) -> u64 {
         let turn = self.turn();
         if turn.is_busy { turn.first } else { turn.first + turn.events.len() as u64 }
     }
 
-    /// The events from a number on once there are some, and the number of the next one; `None` at
-    /// the end of the conversation.
+    /// Waits for events from a number on; returns them and the next number; `None` at the end of
+    /// the conversation.
     pub(crate) async fn next_events(&self, from: u64) -> Option<(u64, Vec<(u64, Value)>)> {
         let mut count = self.count.subscribe();
         loop {
@@ -307,7 +307,7 @@ impl LiveChat {
         }
     }
 
-    /// The events from a number on, and the number of the next one.
+    /// The events from a number on, and the next number.
     fn events_from(&self, from: u64) -> (u64, Vec<(u64, Value)>) {
         let turn = self.turn();
         let skipped = usize::try_from(from.saturating_sub(turn.first)).unwrap_or(usize::MAX);

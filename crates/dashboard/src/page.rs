@@ -13,7 +13,7 @@ use crate::access::plain;
 use crate::program::CommandError;
 use crate::state::App;
 
-/// What a page says after a change, by the word in its address.
+/// Success notices, by the word in the URL.
 const DONE: &[(&str, &str)] = &[
     ("added", "The server is added."),
     ("saved", "The configuration is saved. Running conversations use it from now on."),
@@ -60,15 +60,15 @@ struct ProblemPage {
 /// A page, or why its command failed.
 pub(crate) type PageResult = Result<Response, CommandError>;
 
-/// The browser that asks. Handlers get it from the guard, which checked its session, and the origin and
-/// the token of every change.
+/// The requesting browser, from the guard, which checked its session, and the origin and token
+/// of every change.
 #[derive(Debug, Clone)]
 pub(crate) struct Viewer {
     pub(crate) app: Arc<App>,
     pub(crate) query: Arc<Fields>,
-    /// The fields of a form whose origin and token were checked; empty if the request changes nothing.
+    /// Fields of a checked form; empty if the request changes nothing.
     pub(crate) form: Arc<Fields>,
-    /// The link of the navigation that the page belongs to.
+    /// The navigation link of the page.
     pub(crate) section: &'static str,
     pub(crate) csrf: String,
 }
@@ -104,7 +104,7 @@ impl Viewer {
         }
     }
 
-    /// The frame of a page with a form, and why it was refused.
+    /// The frame of a form page, and why the form was refused.
     pub(crate) fn form_frame(&self, title: &str, error: Option<&CommandError>) -> Frame {
         let frame = self.frame(title);
         let refused = error.map(|error| Notice::bad(error.text()));
@@ -120,7 +120,7 @@ impl Viewer {
     }
 }
 
-/// The guard makes a page of it, which needs the viewer.
+/// The guard renders it as a page, which needs the viewer.
 impl IntoResponse for CommandError {
     fn into_response(self) -> Response {
         let mut response = Response::default();
@@ -134,13 +134,13 @@ fn frame(app: &App, title: &str) -> Frame {
     Frame { title, site, assets: app.assets.path(), ..Frame::default() }
 }
 
-/// The frame of the page of metrics, whose files are its own.
+/// The frame of the metrics page, which has its own assets.
 pub fn metrics_frame() -> Frame {
     let (title, site) = ("Usage metrics".to_owned(), SITE.to_owned());
     Frame { title, site, nav: NavItem::marked(NAV, "/metrics/"), ..Frame::default() }
 }
 
-/// What a browser without a session sees.
+/// The page for a browser without a session.
 pub(crate) fn locked(app: &App) -> Response {
     show_as(StatusCode::UNAUTHORIZED, &LockedPage { frame: frame(app, "Open the dashboard") })
 }

@@ -1,4 +1,4 @@
-//! The commands of the program, as child processes: a page shows and does what the command line does.
+//! Runs the commands of the program as child processes: pages do what the command line does.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 
-/// How long a command may take that a page waits for.
+/// Timeout of a command that a page waits for.
 const MAX_WAIT: Duration = Duration::from_mins(2);
 
 /// The program, and the options of every command.
@@ -23,7 +23,7 @@ pub struct Program {
     pub options: Vec<OsString>,
 }
 
-/// Why a command failed, in its words.
+/// The error of a failed command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct CommandError {
@@ -37,13 +37,13 @@ impl CommandError {
         Self { message: message.into(), ..Self::default() }
     }
 
-    /// The error in a JSON line of standard error.
+    /// The error of a JSON line of standard error.
     pub(crate) fn of_line(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
         Self::deserialize(value.get("error")?).ok()
     }
 
-    /// What to do about it is part of it.
+    /// The message, including the hint.
     pub(crate) fn text(&self) -> String {
         let mut text = self.message.clone();
         for more in self.causes.iter().chain(&self.hints) {
@@ -61,7 +61,7 @@ impl From<serde_json::Error> for CommandError {
 }
 
 impl Program {
-    /// What a command prints as JSON.
+    /// The parsed JSON output of a command.
     pub(crate) async fn read<T: DeserializeOwned>(
         &self,
         words: &[&str],
@@ -69,7 +69,7 @@ impl Program {
         Ok(T::deserialize(self.json(words).await?)?)
     }
 
-    /// The JSON that a command prints.
+    /// The JSON output of a command.
     pub(crate) async fn json(&self, words: &[&str]) -> Result<Value, CommandError> {
         self.json_with(words, "").await
     }
@@ -88,11 +88,11 @@ impl Program {
             .map_err(|error| CommandError::new(format!("`agent {}`: {error}", words.join(" "))))
     }
 
-    /// The standard output of a command. What it prints counts, unless it reports an error.
+    /// Standard output of a command; valid unless it reports an error.
     pub(crate) async fn run(&self, words: &[&str], input: &str) -> Result<Vec<u8>, CommandError> {
         let mut child = self.start(words)?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A command that reads nothing has closed it.
+            // A command that reads nothing has closed its input.
             let _ = stdin.write_all(input.as_bytes()).await;
         }
         let output = tokio::time::timeout(MAX_WAIT, child.wait_with_output()).await;

@@ -1,4 +1,4 @@
-//! The server: routes, the socket of later commands, and the end when nobody looks.
+//! The server: routes, the socket for later commands, and the idle exit.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -43,21 +43,21 @@ const CHECK: Duration = Duration::from_secs(1);
 const MAX_REQUEST_BYTES: u64 = 64 * 1024;
 const MAX_ANSWER: Duration = Duration::from_secs(5);
 
-/// How the dashboard is served.
+/// Options of the dashboard.
 #[derive(Debug)]
 pub struct Options {
-    /// The program whose commands it runs.
+    /// The program that runs the commands.
     pub program: Program,
-    /// The socket on which later commands ask for links. Its folder is private.
+    /// The socket on which later commands request links. Its folder is private.
     pub socket: PathBuf,
     /// The routes below `/metrics/`.
     pub metrics: Router,
-    /// How long it runs after the last request.
+    /// Idle time after which it exits.
     pub idle: Duration,
 }
 
-/// Asks the dashboard that runs already for the address of a page, or of the dialog of an install
-/// link. `None` if none runs.
+/// Requests the URL of a page, or of the dialog of an install link, from the running
+/// dashboard. `None` if none runs.
 pub async fn ask_running(socket: &Path, path: &str, link: Option<&str>) -> Option<String> {
     let asked = async {
         let mut stream = UnixStream::connect(socket).await.ok()?;
@@ -70,7 +70,7 @@ pub async fn ask_running(socket: &Path, path: &str, link: Option<&str>) -> Optio
     tokio::time::timeout(MAX_ANSWER, asked).await.ok()?
 }
 
-/// Serves until `stop` completes or nobody has looked for a while. `opened` gets the first address.
+/// Serves until `stop` completes or the idle time is over. `opened` gets the first URL.
 pub async fn serve(
     listener: TcpListener,
     options: Options,
@@ -98,7 +98,7 @@ pub async fn serve(
         () = idle_end(&app, idle) => Ok(()),
         () = stop => Ok(()),
     };
-    // A new dashboard may have the name by now only if this one was gone.
+    // A new dashboard uses this name only after this one is gone.
     let _ = fs::remove_file(&socket);
     app.chats.end_all().await;
     result
@@ -157,7 +157,7 @@ fn address(app: &App, path: &str, link: Option<&str>) -> Option<String> {
     }
 }
 
-/// Opens the socket for this user only, in the place of one that nobody answers.
+/// Opens the socket for this user only, replacing an abandoned one.
 fn listen(socket: &Path) -> io::Result<UnixListener> {
     if let Err(error) = fs::remove_file(socket)
         && error.kind() != ErrorKind::NotFound
@@ -169,7 +169,7 @@ fn listen(socket: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Gives links to later commands.
+/// Sends links to later commands.
 async fn answer_later(app: &Arc<App>, listener: &UnixListener) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -193,7 +193,7 @@ async fn answer_one(app: &App, stream: UnixStream) -> Option<()> {
     write.write_all(json!({"address": address}).to_string().as_bytes()).await.ok()
 }
 
-/// Completes when nobody has looked and nothing has run for a while.
+/// Completes after the idle time without requests and running work.
 async fn idle_end(app: &App, idle: Duration) {
     loop {
         tokio::time::sleep(CHECK.min(idle)).await;

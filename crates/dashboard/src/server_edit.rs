@@ -1,4 +1,4 @@
-//! Forms that add servers and edit every key of one.
+//! Forms that add servers and edit all keys of one.
 
 use askama::Template;
 use axum::extract::Path;
@@ -16,9 +16,9 @@ use crate::servers::{Configuration, Problem, path, saved};
 struct AddPage<'a> {
     frame: Frame,
     form: &'a Fields,
-    /// Servers that are added once the person has seen them.
+    /// Servers to add, after the person's review.
     previews: Vec<Preview>,
-    /// The configuration that they come from.
+    /// The configuration with these servers.
     confirmed: String,
 }
 
@@ -32,7 +32,7 @@ struct EditPage {
     keys: Vec<EditedKey>,
 }
 
-/// A key with its documentation, what is written in the file, and what is wrong with it.
+/// A key with its documentation, its value in the file, and its problem.
 struct EditedKey {
     name: String,
     about: String,
@@ -46,7 +46,7 @@ pub(crate) async fn add_form(viewer: Viewer) -> PageResult {
     add_page(&viewer, Ok(None))
 }
 
-/// The form, or what was `previewed` of this configuration.
+/// The form, or the servers `previewed` from this configuration.
 fn add_page(
     viewer: &Viewer,
     previewed: Result<Option<(String, Vec<Preview>)>, CommandError>,
@@ -56,7 +56,7 @@ fn add_page(
     show(&AddPage { frame, form: &viewer.form, previews, confirmed })
 }
 
-/// Shows what would be added; adds it when the person has confirmed that.
+/// Shows the servers to add; adds them after confirmation.
 pub(crate) async fn add(viewer: Viewer) -> PageResult {
     let confirmed = viewer.form.get("confirmed");
     if confirmed.is_empty() {
@@ -74,7 +74,7 @@ pub(crate) async fn add(viewer: Viewer) -> PageResult {
     }
 }
 
-/// The configuration of the form, and what would be added.
+/// The configuration in the form, and the servers to add.
 async fn preview(viewer: &Viewer) -> Result<(String, Vec<Preview>), CommandError> {
     let text = match viewer.form.get("pasted") {
         "" => typed(&viewer.form).map_err(CommandError::new)?,
@@ -86,7 +86,7 @@ async fn preview(viewer: &Viewer) -> Result<(String, Vec<Preview>), CommandError
     Ok((text, previews.servers))
 }
 
-/// The entry of the form, as the documentation of a server would show it.
+/// The form as a configuration entry, as the documentation of a server has it.
 fn typed(fields: &Fields) -> Result<String, String> {
     let (name, reached_by) = (fields.get("name"), fields.get("reached_by"));
     if name.is_empty() || reached_by.is_empty() {
@@ -170,7 +170,7 @@ async fn edit_page(viewer: &Viewer, name: &str, error: Option<CommandError>) -> 
     })
 }
 
-/// The keys of a mapping and of those in it, each by its whole name.
+/// The keys of a mapping and of nested ones, each by its full name.
 fn add_keys(prefix: &str, schema: &Value, entry: &Value, keys: &mut Vec<EditedKey>) {
     for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
         let full = format!("{prefix}{name}");
@@ -204,7 +204,7 @@ fn mapping(schema: &Value) -> Option<&Value> {
     forms.iter().find(|form| form["properties"].is_object())
 }
 
-/// A value as it is typed: words as they are, everything else as JSON.
+/// A value as the person types it: strings plain, everything else as JSON.
 fn written(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -216,7 +216,7 @@ fn written(value: &Value) -> String {
     }
 }
 
-/// Saves the keys that were changed, and no others.
+/// Saves only the changed keys.
 pub(crate) async fn edit(viewer: Viewer, Path(name): Path<String>) -> PageResult {
     let fields = &viewer.form;
     let changed: Vec<String> = fields

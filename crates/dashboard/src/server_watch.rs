@@ -1,4 +1,4 @@
-//! The state of the servers, as `agent mcp list --watch` reports it while somebody looks.
+//! The state of the servers, from `agent mcp list --watch` while a page is open.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,11 +12,11 @@ use tokio::task::AbortHandle;
 
 use crate::program::Program;
 
-/// How long the servers are kept running after the last look.
+/// How long the servers keep running after the last request.
 const MAX_IDLE: Duration = Duration::from_mins(5);
 const FIRST_STATES: Duration = Duration::from_secs(2);
 
-/// What `agent mcp list --json` says about a server.
+/// Output of `agent mcp list --json` for one server.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ServerState {
@@ -36,7 +36,7 @@ pub(crate) struct ServerState {
     pub(crate) notes: Vec<String>,
 }
 
-/// A tool that cannot be used.
+/// An unusable tool.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct LeftOut {
@@ -57,7 +57,7 @@ struct Running {
 }
 
 impl ServerWatch {
-    /// The states now. The first look starts the servers and waits a moment for them.
+    /// The current states. The first request starts the servers and waits briefly for them.
     pub(crate) async fn states(&self, program: &Program) -> Arc<BTreeMap<String, ServerState>> {
         let (mut states, is_new) = {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +107,7 @@ fn start(program: Program) -> Running {
     Running { states, looked, task: task.abort_handle() }
 }
 
-/// Takes a line of the command: a server that changed, or a new configuration.
+/// Processes an output line: a changed server, or a new configuration.
 fn take(states: &mut BTreeMap<String, ServerState>, line: &Value) {
     match line["event"].as_str() {
         Some("server") => {

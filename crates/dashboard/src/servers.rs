@@ -15,7 +15,7 @@ use crate::state::App;
 
 const LOG_LINES: &str = "100";
 
-/// A server as the configuration has it.
+/// A configured server.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Configured {
     pub(crate) name: String,
@@ -23,7 +23,7 @@ pub(crate) struct Configured {
     pub(crate) enabled: bool,
     pub(crate) line: u64,
     pub(crate) reached_by: String,
-    /// The entry, with references in the place of its secrets.
+    /// The entry, with references instead of its secrets.
     #[serde(default)]
     pub(crate) entry: Value,
     #[serde(default)]
@@ -42,7 +42,7 @@ pub(crate) struct Problem {
     pub(crate) hint: Option<String>,
 }
 
-/// What `agent mcp list --no-connect --json` says.
+/// Output of `agent mcp list --no-connect --json`.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Configuration {
     pub(crate) config: String,
@@ -153,7 +153,7 @@ pub(crate) async fn change(
     Ok(saved(&viewer, &name, &format!("{action}d")).await)
 }
 
-/// Lets the conversations use a changed server, and leads to its page.
+/// Makes conversations use a changed server, and redirects to its page.
 pub(crate) async fn saved(viewer: &Viewer, name: &str, word: &str) -> Response {
     viewer.app.chats.reload(&[name]).await;
     redirect(&format!("{}?done={word}", path(name)))

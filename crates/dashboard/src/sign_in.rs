@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::job_page;
 use crate::page::{PageResult, Viewer, show};
 
-/// What `agent mcp status --json` says.
+/// Output of `agent mcp status --json`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Standing {
@@ -54,7 +54,7 @@ pub(crate) async fn list(viewer: Viewer) -> PageResult {
     show(&SignInsPage { frame: viewer.frame("Sign-ins"), rows })
 }
 
-/// Signs in, which a person finishes in the browser, or out.
+/// Starts a sign-in in the browser, or signs out.
 pub(crate) async fn change(
     viewer: Viewer,
     Path((server, action)): Path<(String, String)>,

@@ -1,4 +1,4 @@
-//! What all pages share.
+//! State shared by all pages.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use crate::live_chat::LiveChats;
 use crate::program::Program;
 use crate::server_watch::ServerWatch;
 
-/// The dashboard.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) program: Program,

@@ -1,4 +1,4 @@
-//! What is stored on this machine: approvals, skills and model files.
+//! Data stored on this machine: approvals, skills and model files.
 
 use askama::Template;
 use axum::extract::Path;
@@ -14,7 +14,7 @@ struct Approval {
     tool: String,
 }
 
-/// What `agent mcp approvals --json` says.
+/// Output of `agent mcp approvals --json`.
 #[derive(Debug, Deserialize)]
 struct Approvals {
     approvals: Vec<Approval>,
@@ -80,7 +80,7 @@ struct ModelFile {
     problem: Option<String>,
 }
 
-/// What `agent models local --json` says.
+/// Output of `agent models local --json`.
 #[derive(Debug, Deserialize)]
 struct ModelFiles {
     folder: String,

@@ -1,4 +1,4 @@
-//! The tools of a server: which of them are used, and a form to try one.
+//! The tools of a server: which are enabled, and a form to try one.
 
 use askama::Template;
 use axum::extract::Path;
@@ -11,7 +11,7 @@ use crate::program::CommandError;
 use crate::servers::{path, saved};
 use crate::state::App;
 
-/// Larger results are cut on the page.
+/// Larger results are truncated.
 const MAX_SHOWN_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -23,7 +23,7 @@ struct Tool {
     tokens: u64,
     read_only: bool,
     needs_approval: bool,
-    /// `None` for the tools that read resources and prompts, which have a setting of their own.
+    /// `None` for the tools that read resources and prompts, which have their own setting.
     excluded: Option<bool>,
     schema: Value,
 }
@@ -69,7 +69,7 @@ struct ToolPage {
     is_error: bool,
 }
 
-/// What `agent mcp tools --json` says.
+/// Output of `agent mcp tools --json`.
 #[derive(Debug, Deserialize)]
 struct Tools {
     tools: Vec<Tool>,
@@ -88,12 +88,12 @@ pub(crate) async fn list(viewer: Viewer, Path(server): Path<String>) -> PageResu
     show(&ToolsPage { frame, path: path(&server) + "/tools", server, tools, tokens })
 }
 
-/// Saves which tools are used: all, or all but those that were unchecked.
+/// Saves the enabled tools: all, or all except the unchecked ones.
 pub(crate) async fn choose(viewer: Viewer, Path(server): Path<String>) -> PageResult {
     let all: Vec<&str> = viewer.form.all("known").collect();
     let used: Vec<&str> = viewer.form.all("use").collect();
     let unused: Vec<&str> = all.iter().filter(|name| !used.contains(name)).copied().collect();
-    // What is new at the server later is used if most is, and not if little is.
+    // The majority decides about tools that the server adds later.
     let (include, exclude) = if unused.is_empty() {
         (Value::Null, Value::Null)
     } else if unused.len() <= used.len() {
@@ -106,7 +106,7 @@ pub(crate) async fn choose(viewer: Viewer, Path(server): Path<String>) -> PageRe
     Ok(saved(&viewer, &server, "saved").await)
 }
 
-/// Exact names, whatever letters they have that mean something in a pattern.
+/// Exact names, with special characters of patterns escaped.
 fn patterns(names: &[&str]) -> Value {
     let escaped = names.iter().map(|name| {
         name.chars().fold(String::new(), |mut text, letter| {
@@ -154,7 +154,7 @@ pub(crate) async fn call(
     page(&viewer, server, tool, Some(result))
 }
 
-/// The arguments in a form, or what is wrong with the last wrong one.
+/// The arguments in a form, or the error of the last invalid one.
 fn arguments(tool: &Tool, typed: &Fields) -> Result<Map<String, Value>, String> {
     let mut arguments = Map::new();
     let mut wrong = None;
@@ -188,7 +188,7 @@ fn page(
     })
 }
 
-/// The inputs of the form of a JSON Schema of an object, with what was typed.
+/// The form inputs for the JSON Schema of an object, with the typed values.
 fn fields_of(schema: &Value, typed: &Fields) -> Vec<Field> {
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -243,7 +243,7 @@ fn value(field: &Field, text: &str) -> Result<Option<Value>, String> {
     }
 }
 
-/// The parts of a result in the order of the server.
+/// The parts of a result, in the server's order.
 fn parts(result: &Value) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for block in result["content"].as_array().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! The SQLite file of an index: documents, their texts, and for each word the documents that have it.
+//! The SQLite file of an index: documents, their texts, and an inverted index of words.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 use crate::Result;
 use crate::words::{Singles, words};
 
-/// What is stored changes its meaning with this; an index of another version is built anew.
+/// Version of the stored format; an index of another version is rebuilt.
 const VERSION: i64 = 2;
-/// The version of a file whose first scan is not over.
+/// Version of a file whose first scan is incomplete.
 const UNFINISHED: i64 = 0;
 const SCHEMA: &str = "
     PRAGMA journal_mode = WAL;
@@ -31,27 +31,27 @@ const SCHEMA: &str = "
         PRIMARY KEY (word, block)
     ) STRICT, WITHOUT ROWID;
 ";
-/// How much memory a writer may take for pages, in KiB.
+/// Page cache of a writer, in KiB.
 const WRITER_CACHE_KIB: i64 = 32 * 1024;
 const MAX_IDLE: usize = 8;
-/// After so many changed entries they are written.
+/// Pending entries before a write.
 const MAX_PENDING: usize = 500_000;
-/// Documents whose ids differ only in the low bits share a row for each word.
+/// Documents whose ids differ only in the low bits share a row per word.
 const BLOCK_BITS: u32 = 10;
-/// An entry is the low bits of a document's id, then the level of the word's weight.
+/// An entry consists of the low bits of a document id and the weight level of the word.
 const LEVEL_BITS: u32 = 16 - BLOCK_BITS;
 const MAX_LEVEL: u16 = (1 << LEVEL_BITS) - 1;
-/// The weight of level 0, and by how much each level is more.
+/// Weight of level 0, and the factor between levels.
 const LEAST_WEIGHT: f32 = 0.02;
 const LEVEL_FACTOR: f32 = 1.1;
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-/// How many words are usual in a text, in a title and in a path. They are fixed, so that a weight does
-/// not change when other documents do.
+/// Typical number of words of a text, a title and a path. Constants, so that a weight does not
+/// depend on other documents.
 const USUAL_TEXT: f32 = 300.0;
 const USUAL_TITLE: f32 = 6.0;
 const USUAL_PATH: f32 = 4.0;
-/// How much more a word in a title weighs.
+/// Weight factor of words in a title.
 const TITLE_FACTOR: f32 = 3.0;
 
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub(crate) struct Database {
     idle: Mutex<Vec<Connection>>,
 }
 
-/// What a file looked like when it was read.
+/// State of a file when it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) size: u64,
@@ -69,7 +69,7 @@ pub(crate) struct Record {
     pub(crate) digest: String,
 }
 
-/// What a file says. Without a text it is remembered, but never found.
+/// Content of a file. Without a text, it is recorded but never found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text<'a> {
     pub(crate) title: &'a str,
@@ -80,7 +80,7 @@ pub(crate) struct Text<'a> {
 #[derive(Debug)]
 pub(crate) enum Opened {
     Whole(Database),
-    /// Its first scan is not over, or it is of another version.
+    /// The first scan is incomplete, or the version differs.
     Unfinished,
     Damaged(String),
 }
@@ -109,7 +109,7 @@ impl Database {
         }
     }
 
-    /// Marks the first scan as over.
+    /// Marks the first scan as complete.
     pub(crate) fn finish(&self) -> Result<()> {
         self.with(|connection| {
             let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -120,7 +120,7 @@ impl Database {
         })
     }
 
-    /// Works with a connection that nobody else uses meanwhile.
+    /// Runs work with exclusive use of a connection.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle().pop();
@@ -136,7 +136,7 @@ impl Database {
         Ok(result)
     }
 
-    /// What it has of each file, by path.
+    /// The records of all files, by path.
     pub(crate) fn records(&self) -> Result<HashMap<String, Record>> {
         self.with(|connection| {
             let mut statement =
@@ -155,13 +155,13 @@ fn connect(path: &Path) -> Result<Connection> {
     Ok(Connection::open_with_flags(path, flags)?)
 }
 
-/// Changes that become visible together. What is not committed is undone when it is dropped.
+/// Changes that become visible together. Uncommitted ones are rolled back on drop.
 #[derive(Debug)]
 pub(crate) struct Writer {
     connection: Connection,
     is_open: bool,
-    /// For each word the documents whose entry changes: its level, or nothing where it is removed. The
-    /// last change of a document counts.
+    /// Changed entries by word: document id and level, or `None` to remove it. The last change of
+    /// a document wins.
     pending: HashMap<String, Vec<(i64, Option<u16>)>>,
     pending_entries: usize,
 }
@@ -214,7 +214,7 @@ impl Writer {
         self.flush_if_large()
     }
 
-    /// Makes everything durable.
+    /// Makes all changes durable.
     pub(crate) fn commit(&mut self) -> Result<()> {
         if self.is_open {
             self.flush()?;
@@ -257,7 +257,7 @@ impl Writer {
     fn flush(&mut self) -> Result<()> {
         self.pending_entries = 0;
         let mut pending: Vec<_> = self.pending.drain().collect();
-        // In the order of the table.
+        // In table order.
         pending.sort_unstable_by(|left, right| left.0.cmp(&right.0));
         for (word, mut changes) in pending {
             changes.sort_by_key(|(id, _)| *id);
@@ -298,7 +298,7 @@ impl Writer {
     }
 }
 
-/// The documents that have a word, in the order of their ids, each with the weight of the word.
+/// The documents with a word, ordered by id, each with the weight of the word.
 pub(crate) fn postings(connection: &Connection, word: &str) -> Result<Vec<(i64, f32)>> {
     let weights: Vec<f32> =
         (0..=MAX_LEVEL).map(|level| LEAST_WEIGHT * LEVEL_FACTOR.powf(level.into())).collect();
@@ -316,7 +316,7 @@ pub(crate) fn postings(connection: &Connection, word: &str) -> Result<Vec<(i64, 
     Ok(postings)
 }
 
-/// The low bits of documents and the levels of the word in them.
+/// The low bits of document ids, with the levels of the word.
 fn entries(bytes: &[u8]) -> impl Iterator<Item = (u16, u16)> {
     let entries = bytes.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes));
     entries.map(|entry| (entry >> LEVEL_BITS, entry & MAX_LEVEL))
@@ -332,7 +332,7 @@ fn low_bits(id: i64) -> u16 {
     low
 }
 
-/// How often a word is in each part of a document.
+/// Occurrences of a word in each part of a document.
 #[derive(Debug, Default, Clone, Copy)]
 struct Counts {
     title: u16,
@@ -340,7 +340,7 @@ struct Counts {
     text: u16,
 }
 
-/// The level of each word of a document: where it weighs most is what counts.
+/// The level of each word of a document: the part with the highest weight counts.
 fn levels(path: &str, said: Text<'_>) -> impl Iterator<Item = (String, u16)> {
     let mut words_of: HashMap<String, Counts> = HashMap::new();
     let mut count = |text: &str, add: fn(&mut Counts)| {

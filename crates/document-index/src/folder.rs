@@ -13,7 +13,7 @@ pub(crate) struct Folder {
     root: PathBuf,
 }
 
-/// Makes its holder the writer among all processes, until it is dropped.
+/// Holds the writer role among all processes, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
@@ -24,7 +24,7 @@ impl Folder {
         Self { root }
     }
 
-    /// Becomes the writer, unless another process is.
+    /// Acquires the writer lock, if free.
     pub(crate) fn lock(&self) -> io::Result<Option<Lock>> {
         fs::create_dir_all(&self.root)?;
         let file =

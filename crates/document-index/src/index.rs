@@ -19,10 +19,10 @@ use crate::query::{self, Match, Query};
 use crate::scan::{self, Source};
 use crate::{Error, Result};
 
-/// The time between two scans of the folder at least, whatever happens.
+/// Minimum pause between two scans of the folder.
 pub(crate) const LEAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What is indexed, and where the index is.
+/// Folder and location of the index.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The name of the index in log lines.
@@ -37,35 +37,34 @@ pub struct Config {
 pub struct Index {
     config: Config,
     pub(crate) folder: Folder,
-    /// What is searched; nothing until there is something whole.
+    /// The searchable database; `None` until one is complete.
     pub(crate) opened: ArcSwapOption<Database>,
-    /// Set by a failure: then the file is checked before it is used again.
+    /// Set by a failure: the file is checked before its next use.
     is_suspect: AtomicBool,
     /// Ends the pause between two scans.
     wake: Notify,
     pub(crate) writing: Mutex<Writing>,
-    /// Reads the text of files.
     parser: Pool,
 }
 
-/// What only the writer has.
+/// State of the writer.
 #[derive(Debug, Default)]
 pub(crate) struct Writing {
     pub(crate) lock: Option<Lock>,
-    /// What is in the index, by path, with the file for which that is so.
+    /// Records by path, and the index file that they belong to.
     records: Option<(PathBuf, HashMap<String, Record>)>,
 }
 
-/// When the folder is scanned again.
+/// When to scan the folder again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// After the least pause: another process writes what is to be read.
+    /// After the minimum pause: another process is writing the index.
     Soon,
     Later,
 }
 
 impl Index {
-    /// An index as it is configured. Nothing is opened yet.
+    /// An index from its configuration. Nothing is opened yet.
     pub fn new(config: Config, parser: Pool) -> Self {
         Self {
             folder: Folder::new(config.index_folder.clone()),
@@ -86,7 +85,7 @@ impl Index {
         self.opened.load().is_some()
     }
 
-    /// Scans the folder again and again, until it is stopped.
+    /// Scans the folder periodically, until stopped.
     pub async fn keep(self: Arc<Self>, stopping: CancellationToken) {
         let rescan = self.config.rescan;
         loop {
@@ -110,7 +109,7 @@ impl Index {
         }
     }
 
-    /// Scans the folder once. Blocks, on a thread within a runtime.
+    /// Scans the folder once. Blocks; must run on a thread of a runtime.
     pub fn refresh(&self) {
         self.scan(&CancellationToken::new());
     }
@@ -119,12 +118,12 @@ impl Index {
         self.with(move |connection| query::search(connection, &query)).await
     }
 
-    /// The title and the text of the document at a path, if there is one.
+    /// The title and the text of the document at a path.
     pub async fn read(self: &Arc<Self>, path: String) -> Option<(String, String)> {
         self.with(move |connection| query::text_of(connection, &path)).await.ok()?
     }
 
-    /// Works with what is open, where it may block. A failure makes the index suspect.
+    /// Runs work with the open index, off the runtime. A failure marks it suspect.
     pub(crate) async fn with<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
@@ -142,12 +141,12 @@ impl Index {
         Err("the index failed")
     }
 
-    /// Brings it up to what is in the folder, as the writer; otherwise to what the writer wrote.
+    /// As the writer, updates the index from the folder; otherwise opens the writer's index.
     pub(crate) fn scan(&self, stopping: &CancellationToken) -> Again {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.try_scan(&mut writing, stopping).unwrap_or_else(|error| {
             tracing::warn!(index = self.name(), error = chain(&error), "index refresh failed");
-            // What is known stays of use where only the folder is gone.
+            // The index stays usable if only the folder is gone.
             if matches!(error, Error::Database(_)) {
                 self.is_suspect.store(true, Ordering::Release);
             }
@@ -199,7 +198,7 @@ impl Index {
         Ok(Again::Later)
     }
 
-    /// What is open, or else what the folder has, if it is whole; otherwise when to look again.
+    /// The open database, or the complete one in the folder; otherwise when to look again.
     fn current(&self) -> Result<Arc<Database>, Again> {
         let path = self.folder.current().ok_or(Again::Soon)?;
         let is_suspect = self.is_suspect.swap(false, Ordering::AcqRel);

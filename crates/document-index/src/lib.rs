@@ -1,13 +1,12 @@
 //! A search index over a folder of documents.
 //!
-//! An [`Index`] reads the text, Markdown, HTML and PDF files below a folder through the confined
-//! parsers of `document-parser`, follows their changes, and ranks them by BM25. It is one SQLite file
-//! in a folder: one process writes it, any number search it meanwhile, and a damaged file is built
-//! anew.
+//! An [`Index`] reads the text, Markdown, HTML and PDF files below a folder through the
+//! confined parsers of `document-parser`, follows their changes, and ranks them by BM25. It is
+//! one SQLite file in a folder: one process writes it, any number of processes search it, and
+//! a damaged file is rebuilt.
 //!
-//! The postings are ours instead of FTS5's, because FTS5 visits every match twice to rank it: over
-//! 100,000 documents that took 300 ms (p99) for words that many documents have, and this takes less
-//! than 10.
+//! Postings are not FTS5's, because FTS5 visits every match twice to rank it: with 100,000
+//! documents that took 300 ms (p99) for frequent words; this takes less than 10.
 #![expect(missing_docs, reason = "the names of most items explain them")]
 
 mod database;

@@ -1,4 +1,4 @@
-//! From words to documents that have them.
+//! Ranks documents for a query.
 
 use std::cmp::Ordering;
 
@@ -8,19 +8,19 @@ use crate::Result;
 use crate::database::postings;
 use crate::words::{Singles, words};
 
-/// The most words of a query that are searched for.
+/// Maximum number of words of a query.
 const MAX_WORDS: usize = u64::BITS as usize;
-/// The longest snippet of a document, and how much of it comes before the first word that was found.
+/// Maximum length of a snippet, and its part before the first matching word.
 const SNIPPET_CHARS: usize = 300;
 const SNIPPET_LEAD_BYTES: usize = 80;
-/// How far into a document a snippet is looked for.
+/// Part of a document that is searched for a snippet.
 const SNIPPET_SEARCH_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     pub text: String,
     pub max_results: usize,
-    /// Only documents that were changed since then, in nanoseconds since 1970.
+    /// Only documents modified since then, in nanoseconds since 1970.
     pub modified_since_ns: Option<i64>,
 }
 
@@ -29,33 +29,33 @@ pub struct Match {
     /// Its path below the folder, with `/`.
     pub path: String,
     pub title: String,
-    /// What it says about the words.
+    /// Excerpt around the matching words.
     pub snippet: String,
-    /// When it was changed, in nanoseconds since 1970.
+    /// Modification time, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// How well it fits; more is better.
+    /// Relevance; higher is better.
     pub score: f64,
 }
 
-/// A document on the way to a result.
+/// A possible result.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     id: i64,
     score: f32,
-    /// How many of the words it has; at most [`MAX_WORDS`].
+    /// Number of matching words; at most [`MAX_WORDS`].
     words: u8,
 }
 
-/// A word, and how much it tells about a document that has it.
+/// A query word and its inverse document frequency.
 #[derive(Debug)]
 struct Term {
     word: String,
     rarity: f32,
 }
 
-/// The best documents: those with all words, or those with any where none has all.
+/// The best documents with all words; if there are none, those with any.
 pub(crate) fn search(connection: &Connection, query: &Query) -> Result<Vec<Match>> {
-    // All statements see one state of the file.
+    // All statements read one snapshot.
     let transaction = connection.unchecked_transaction()?;
     let mut terms: Vec<Term> = Vec::new();
     for (word, _) in words(&query.text, Singles::WhereAlone) {
@@ -134,7 +134,7 @@ fn found(connection: &Connection, terms: &[Term], candidate: &Candidate) -> Resu
     Ok(found)
 }
 
-/// The part of a text that says most about the words.
+/// The most relevant part of a text.
 fn snippet<'a>(text: &'a str, terms: &[Term]) -> &'a str {
     let searched = &text[..text.floor_char_boundary(SNIPPET_SEARCH_BYTES)];
     let places: Vec<(usize, usize)> = words(searched, Singles::Always)

@@ -1,4 +1,4 @@
-//! Compares a folder with the index, and writes what has changed.
+//! Compares a folder with the index, and writes the changes.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -13,15 +13,15 @@ use tokio_util::sync::CancellationToken;
 use crate::Result;
 use crate::database::{Database, Record, Text, Writer};
 
-/// The most files of one folder, and how deep below it they may be.
+/// Maximum number of files of one folder, and maximum depth.
 const MAX_FILES: usize = 200_000;
 const MAX_DEPTH: usize = 64;
-/// After so many files what was read is made durable.
+/// Number of files after which progress is committed.
 const FILES_A_COMMIT: usize = 1000;
-/// A file that was changed this shortly before it was read may be changed again in the same moment.
+/// A file modified this recently may change again without a new timestamp.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// What is indexed, and who wants it to stop.
+/// The indexed folder, and the stop signal.
 #[derive(Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) folder: &'a Path,
@@ -42,13 +42,13 @@ struct Seen {
 pub(crate) struct Done {
     /// Files that were read and written to the index.
     pub(crate) read: usize,
-    /// Files that are gone.
+    /// Deleted files.
     pub(crate) removed: usize,
-    /// Files in which nothing can be found.
+    /// Files without searchable text.
     pub(crate) unreadable: usize,
 }
 
-/// Brings the index and the records of it up to what is in the folder.
+/// Updates the index and its records from the folder.
 pub(crate) fn scan(
     source: &Source<'_>,
     database: &Database,
@@ -81,7 +81,7 @@ pub(crate) fn scan(
         };
         let digest = bytes.as_ref().map(|bytes| hex(&Sha256::digest(bytes))).unwrap_or_default();
         let is_same = known.is_some_and(|known| known.digest == digest);
-        // Looked at again next time, if it may change without looking different.
+        // Read again next time if it may change without a new timestamp.
         let modified_ns = if is_settled(seen.modified_ns) { seen.modified_ns } else { 0 };
         let record = Record { size: seen.size, modified_ns, digest };
         if !is_same {
@@ -112,15 +112,14 @@ pub(crate) fn scan(
     Ok(done)
 }
 
-/// The files that can be read, by their path below the folder. Links are not followed, and what is
-/// hidden stays so.
+/// The supported files, by relative path. Links are not followed, hidden files are skipped.
 fn files(source: &Source<'_>) -> Result<HashMap<String, Seen>> {
     let mut found = HashMap::new();
     let mut folders = vec![(source.folder.to_owned(), String::new(), 0)];
     while let Some((folder, start, depth)) = folders.pop() {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
-            // Without the folder itself all would seem to be gone.
+            // A missing folder must not delete all entries.
             Err(error) if depth == 0 => return Err(error.into()),
             Err(error) => {
                 tracing::warn!(folder = %folder.display(), %error, "cannot read directory");
@@ -150,7 +149,7 @@ fn files(source: &Source<'_>) -> Result<HashMap<String, Seen>> {
     Ok(found)
 }
 
-/// The bytes of a file; none if it is too large.
+/// The bytes of a file; `None` if it is too large.
 fn load(seen: &Seen, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
     if seen.size > max_bytes {
         return Ok(None);

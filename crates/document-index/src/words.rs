@@ -1,23 +1,23 @@
-//! The words of a text, in any script: what is between spaces and signs; where a script has no
-//! spaces, pairs of letters.
+//! Splits texts of any script into words at spaces and punctuation; scripts without spaces
+//! into pairs of letters.
 
 use std::ops::Range;
 
 use unicode_normalization::char::decompose_compatible;
 
-/// A longer word is none.
+/// Longer words are skipped.
 const MAX_WORD_BYTES: usize = 64;
 
-/// Where single letters of scripts without spaces are words too.
+/// When single letters of scripts without spaces are words too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Singles {
-    /// In what is indexed, so that one letter alone can be searched for.
+    /// In indexed texts, so that a single letter can be searched for.
     Always,
-    /// In a query: only where there is no pair.
+    /// In a query: only without a pair.
     WhereAlone,
 }
 
-/// Splits a text into words of lower case and without accents, each with its place in the text.
+/// Splits a text into lower-case words without accents, each with its position.
 pub(crate) fn words(text: &str, singles: Singles) -> impl Iterator<Item = (String, Range<usize>)> {
     let parts = Parts { text, singles, at: 0, is_paired: false, pair: None };
     parts.filter_map(|range| Some((folded(text.get(range.clone())?)?, range)))
@@ -26,11 +26,11 @@ pub(crate) fn words(text: &str, singles: Singles) -> impl Iterator<Item = (Strin
 struct Parts<'a> {
     text: &'a str,
     singles: Singles,
-    /// Where the next word is looked for.
+    /// Position of the next word.
     at: usize,
-    /// Whether the letter before was the second of a pair.
+    /// Whether the previous letter was the second of a pair.
     is_paired: bool,
-    /// The pair that comes after its first letter.
+    /// The pair after its first letter.
     pair: Option<Range<usize>>,
 }
 
@@ -76,7 +76,7 @@ impl Iterator for Parts<'_> {
     }
 }
 
-/// A word in lower case, Latin letters without what is above, below or across them.
+/// A word in lower case, with Latin letters stripped of diacritics.
 fn folded(word: &str) -> Option<String> {
     let mut out = String::with_capacity(word.len());
     for letter in word.chars().filter(|letter| !is_accent(*letter)) {
@@ -106,7 +106,7 @@ fn folded(word: &str) -> Option<String> {
                         let plain = part.is_ascii_alphanumeric().then(|| part.to_ascii_lowercase());
                         out.extend(plain);
                     });
-                    // Letters of other scripts stay as they are.
+                    // Letters of other scripts are unchanged.
                     if out.len() == before {
                         out.push(letter);
                     }

@@ -1,7 +1,7 @@
 //! Checks that bytes are audio: a known container with at least one frame.
 //!
-//! Only headers are checked. A decoder such as symphonia would be a larger attack surface for a question
-//! that needs no samples.
+//! Only headers are checked. A decoder such as symphonia would enlarge the attack surface, and
+//! no samples are needed.
 
 use serde::{Deserialize, Serialize};
 

@@ -33,7 +33,7 @@ impl Default for Limits {
     }
 }
 
-/// The measures that are in force in a worker.
+/// The active confinement of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     /// Memory, CPU time, open files, file sizes and processes are limited.
@@ -43,7 +43,7 @@ pub struct Confinement {
     pub seccomp: bool,
 }
 
-/// How far the kernel enforces Landlock.
+/// Degree of Landlock enforcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Landlock {

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::rejection::Rejection;
 use crate::{markup, pdf};
 
-/// After this time no further page of a PDF is read.
+/// Time limit after which no further PDF page is read.
 const MAX_PDF_TIME: Duration = Duration::from_secs(7);
-/// The most text of one file, in bytes.
+/// Maximum text of one file, in bytes.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 const MAX_HTML_BYTES: usize = 8 * 1024 * 1024;
-/// Bytes that are checked for zeros, which text does not have.
+/// Bytes checked for zeros, which text does not have.
 const BINARY_CHECK_BYTES: usize = 8192;
 /// Lines of a Markdown file that are searched for a title.
 const TITLE_LINES: usize = 50;

@@ -10,7 +10,7 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::rejection::MediaError;
 
-/// The most pixels of all frames; a few bytes can declare any number.
+/// Maximum pixels of all frames; a few bytes can declare any number.
 const MAX_PIXELS: u64 = 1 << 25;
 const MAX_DECODER_BYTES: usize = 256 * 1024 * 1024;
 /// Bytes after the end marker of a JPEG that are tolerated.
@@ -27,7 +27,7 @@ struct Image {
     /// The samples of each pixel, one byte each: grey, grey and alpha, RGB, or RGBA.
     samples: Vec<u8>,
     is_lossy: bool,
-    /// Metadata of a photograph, such as which side is up.
+    /// Metadata of a photograph, such as the orientation.
     exif: Option<Vec<u8>>,
 }
 

@@ -15,9 +15,9 @@ use crate::rejection::Rejection;
 pub enum Job {
     Page(PageJob),
     File(FileFormat),
-    /// An image, which is decoded and discarded.
+    /// An image; decoded, then discarded.
     Image,
-    /// An image, which is made smaller if it exceeds the limits.
+    /// An image; scaled down if it exceeds the limits.
     Scale(ImageLimits),
     /// Audio, whose container is checked.
     Audio(AudioKind),

@@ -16,13 +16,13 @@ use crate::rejection::Rejection;
 
 use charset::Declarations;
 
-/// The most links of a page, and the longest link text in characters.
+/// Maximum links of a page, and maximum characters of a link text.
 const MAX_LINKS: usize = 500;
 const MAX_LINK_TEXT: usize = 200;
-/// The longest title or byline, in characters.
+/// Longest title or byline, in characters.
 const MAX_LINE: usize = 500;
-/// After this time no further page of a PDF is read; the text so far is the result. The first page
-/// with text is always read: other limits end a document that takes too long.
+/// Time limit after which no further PDF page is read; the text so far is the result. The
+/// first page with text is always read: other limits end a document that takes too long.
 const MAX_PDF_TIME: Duration = Duration::from_secs(7);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -25,7 +25,7 @@ use crate::rejection::Rejection;
 use self::owner_limits::OwnerLimits;
 use self::process::{Worker, WorkerFailure};
 
-/// The longest wait for a worker.
+/// Maximum wait for a worker.
 const MAX_WAIT: Duration = Duration::from_secs(15);
 /// Jobs after which a worker is replaced.
 const MAX_JOBS: u32 = 256;
@@ -91,7 +91,7 @@ impl Pool {
         }))
     }
 
-    /// Whether it has these limits and this size.
+    /// Whether the pool has these limits and this size.
     pub fn has(&self, limits: Limits, size: usize) -> bool {
         (self.0.limits, self.0.size) == (limits, size.max(2))
     }
@@ -135,7 +135,7 @@ impl Pool {
         self.media(owner, &Job::Image, bytes).await
     }
 
-    /// Makes an image smaller that exceeds the limits; `None` if it is within them.
+    /// Scales down an image that exceeds the limits; `None` if it is within them.
     pub async fn scaled(
         &self,
         limits: ImageLimits,
@@ -185,7 +185,7 @@ impl Pool {
         };
         let _slot = timeout(MAX_WAIT, waiting).await.ok().flatten().ok_or(Error::Busy)?;
         match self.attempt(inner.acquire().await?, job, bytes).await {
-            // It may have been killed while it was idle, and so may the other idle workers.
+            // This worker and the other idle ones may have been killed while idle.
             Err(WorkerFailure::Killed) => self.attempt(inner.start().await?, job, bytes).await,
             result => result,
         }

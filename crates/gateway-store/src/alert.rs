@@ -6,7 +6,7 @@ use crate::WebhookOutcome;
 
 /// Alerts older than this are deleted when a new one is written.
 pub(crate) const ALERT_RETENTION_MICROS: i64 = 90 * 86_400 * 1_000_000;
-/// A condition that ended less than this ago and is met again is not reported again.
+/// A condition that recurs within this time after its end is not reported again.
 pub(crate) const REPEAT_MICROS: i64 = 10 * 60 * 1_000_000;
 const MAX_ERROR_CHARS: usize = 500;
 

@@ -21,7 +21,7 @@ pub struct AuditEntry {
     pub actor: Actor,
     /// The action: `member.create`, `key.revoke`, `ledger.top_up` …
     pub action: String,
-    /// What was changed: `mem_3`, the public id of a key.
+    /// The changed object: `mem_3`, the public id of a key.
     pub subject: String,
     /// Details as a JSON object without secrets.
     pub detail: String,

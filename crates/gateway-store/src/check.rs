@@ -9,12 +9,12 @@ use crate::executor::Executor;
 use crate::usage::{settled_rules, wrong_usage};
 use crate::value::values;
 
-/// The most findings that a check lists. It counts all of them.
+/// Maximum number of listed findings. All of them are counted.
 pub const MAX_FINDINGS: usize = 1000;
 /// Audit entries per query.
 const AUDIT_PAGE: u32 = 1000;
 
-/// Whether rows that follow from postings include a posting. SQLite may write these rows later: see
+/// Whether derived rows include a posting. SQLite may write these rows later: see
 /// `sqlite::deferred_rows`.
 const IS_INCLUDED: &str = "{true|id <= (SELECT posting FROM followed)}";
 /// The holds of postings that these rows do not include.

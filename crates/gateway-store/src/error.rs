@@ -41,7 +41,7 @@ pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
-/// Who can resolve an error.
+/// Who can fix an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Retry later: the database is unavailable, full or busy.
@@ -63,7 +63,7 @@ impl Error {
         }
     }
 
-    /// A copy for each operation of a failed batch; sources are kept as text.
+    /// A copy for each operation of a failed batch; sources become text.
     pub(crate) fn copy(&self) -> Self {
         let text = |source: &Source| source.to_string().into();
         match self {

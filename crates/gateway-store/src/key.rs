@@ -88,7 +88,7 @@ pub struct KeyRotation {
     pub old_id: String,
     pub new_id: String,
     pub new_hash: [u8; 32],
-    /// How long the old key remains valid.
+    /// Remaining validity of the old key.
     pub overlap_micros: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Where the database is, and the options of a store.
+//! Location of the database, and options of a store.
 
 use std::fmt;
 use std::path::PathBuf;

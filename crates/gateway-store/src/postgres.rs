@@ -31,7 +31,7 @@ pub(crate) use error::timed_out;
 pub(crate) use pool::pooled;
 pub(crate) use statements::{ACCOUNT, LINEAGE};
 
-/// Events that exist, as after a retry, are kept.
+/// Existing events, as after a retry, are kept.
 const APPEND_EVENTS: &str = "INSERT INTO response_events (response, sequence, event) \
     SELECT $1, n.sequence, n.event FROM unnest($2::bigint[], $3::bytea[]) AS n (sequence, event) \
     ON CONFLICT DO NOTHING";

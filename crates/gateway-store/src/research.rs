@@ -16,8 +16,8 @@ use serde_json::json;
 
 /// The owner of job holds. Processes have owner numbers from 1.
 pub const JOB_OWNER: i64 = i64::MIN;
-/// The longest pause before a failed step is retried. A queued job whose time lies further ahead was
-/// written before the clock was set back.
+/// Maximum pause before a failed step is retried. A queued job due later than that was written
+/// before the clock was set back.
 pub const MAX_PAUSE_MICROS: i64 = 5 * 60 * 1_000_000;
 /// A hundred years: the hold lives as long as its job.
 pub(crate) const JOB_LEASE_MICROS: i64 = 100 * 365 * 86_400 * 1_000_000;
@@ -51,13 +51,13 @@ pub struct NewJob {
     /// The other parameters, JSON.
     pub request: Vec<u8>,
     pub webhook_url: Option<String>,
-    /// The most open jobs of the member, including this one.
+    /// Maximum open jobs of the member, including this one.
     pub max_open: u32,
     /// The most claims without a finished step.
     pub max_tries: u32,
     /// The time until the job expires.
     pub deadline_micros: i64,
-    /// How long the job is stored after its end.
+    /// Retention of the job after its end.
     pub retention_micros: i64,
     pub event: NewJobEvent,
 }
@@ -263,7 +263,7 @@ impl WebhookOutcome {
 }
 
 impl JobRelease {
-    /// How many tries are given back, the delay of the next claim, and the events to append.
+    /// Number of tries to give back, delay of the next claim, and events to append.
     pub(crate) fn parts(&self) -> (i64, i64, &[NewJobEvent]) {
         match self {
             Self::Stopping => (1, 0, &[]),

@@ -35,7 +35,7 @@ impl StoredResponse {
 pub struct ResponseEvent {
     /// The `sequence_number`.
     pub sequence: i64,
-    /// The whole event as it is sent to clients.
+    /// The whole event, as sent to clients.
     pub event: Vec<u8>,
 }
 

@@ -13,14 +13,14 @@ pub struct WebSession {
     pub member: Option<MemberId>,
     /// The public id of the key that was used.
     pub key: Option<String>,
-    /// The browser, as it names itself.
+    /// The browser's `User-Agent`.
     pub client: String,
     pub address: String,
     pub created_at: Time,
     pub seen_at: Time,
-    /// When the session ends unless it is used.
+    /// Idle expiry.
     pub idle_until: Time,
-    /// When the session ends in any case.
+    /// Absolute expiry.
     pub ends_at: Time,
 }
 

@@ -244,7 +244,7 @@ impl Store {
     }
 }
 
-/// The most rows of one page of a list.
+/// The row limit of one page.
 fn page(limit: u32) -> Value<'static> {
     limit.min(crate::limits::MAX_PAGE).into()
 }

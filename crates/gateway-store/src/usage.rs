@@ -11,9 +11,9 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use ledger::{ChargeRule, HoldOutcome, LineageId, MemberId, Micros, Receipt, TokenCounts};
 
-/// The most lines of one query.
+/// Maximum rows of one query.
 pub const MAX_USAGE_LINES: u32 = 10_000;
-/// The most tokens that a request counts, so that sums cannot overflow whatever an upstream reports.
+/// Maximum tokens counted per request, so that upstream reports cannot overflow sums.
 const MAX_TOKENS: i64 = 1_000_000_000;
 
 ledger::named_enum! {
@@ -41,11 +41,11 @@ pub struct UsageQuery {
     pub from_day: i32,
     pub to_day: i32,
     pub by: Vec<UsageDimension>,
-    /// The most lines, up to [`MAX_USAGE_LINES`].
+    /// Maximum rows, up to [`MAX_USAGE_LINES`].
     pub limit: u32,
 }
 
-/// Usage of one combination of dimensions; those that were not asked for are `None`.
+/// Usage of one combination of dimensions; dimensions that are not requested are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UsageLine {
     pub day: Option<i32>,
@@ -168,16 +168,16 @@ impl UsageDimension {
 }
 
 impl UsageQuery {
-    /// The query, for both databases: all dimensions, which are null unless they are asked for, then
-    /// the counts. It contains only numbers and known words, and needs no parameters.
+    /// The query, for both databases: all dimensions, which are null unless requested, then the
+    /// counts. It contains only numbers and known words, and needs no parameters.
     pub(crate) fn sql(&self) -> String {
         let (from, to) = (self.from_day, self.to_day);
-        // SQLite uses the index of teams only if the query repeats its condition.
+        // SQLite uses the partial index of teams only if the query repeats its condition.
         let team = self
             .team
             .map_or(String::new(), |team| format!(" AND u.team = {} AND u.team <> 0", team.0));
         let (days, table) = if let Some(MemberId(member)) = self.member {
-            // One look-up for each day on which anything was used, however many members there are.
+            // One look-up per day with usage, however many members there are.
             let days = format!(
                 "WITH RECURSIVE days(day) AS (SELECT min(day) FROM usage WHERE day >= {from} \
                  UNION ALL SELECT (SELECT min(day) FROM usage WHERE day > days.day) FROM days \

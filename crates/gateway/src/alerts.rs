@@ -19,10 +19,10 @@ use crate::failure::chain;
 const WEBHOOK: &str = "webhook";
 const EMAIL: &str = "email";
 
-/// The most accounts that wait to be looked at; further ones are looked at after their next charge.
+/// Maximum number of accounts queued for a check; others are checked after their next charge.
 const MAX_CHARGED: usize = 100_000;
 
-/// Accounts that were charged since they were last looked at.
+/// Accounts charged since their last check.
 #[derive(Debug, Default)]
 pub(crate) struct ChargedAccounts(Mutex<HashSet<(MemberId, LineageId)>>);
 

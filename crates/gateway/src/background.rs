@@ -13,7 +13,7 @@ use wire::error::Code;
 use crate::billing::Progress;
 use crate::failure::{ApiError, ApiResult};
 
-/// The most responses that one key follows at once, in one process.
+/// Maximum responses that one key follows at once, in one process.
 const MAX_FOLLOWED: u32 = 64;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! What the service can do for a caller now, and why it cannot do the rest.
+//! Capabilities of a caller, and why others are unavailable.
 
 use gateway_store::{KeyRecord, Scope};
 use wire::capability::{Capability as View, CapableModel};

@@ -66,9 +66,8 @@ impl ModelPrices {
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) provider: Arc<Provider>,
-    /// The full id, `provider/model`.
     pub(crate) id: Arc<str>,
-    /// The upstream's name of it.
+    /// The name at the upstream.
     pub(crate) name: String,
     /// The name as a JSON string.
     pub(crate) quoted_name: String,
@@ -174,7 +173,7 @@ impl Model {
         self.capabilities.contains(&capability)
     }
 
-    /// The only target of a model with a full id; `None` for an alias.
+    /// The target of a full id; `None` for an alias.
     pub(crate) fn full_target(&self) -> Option<&Target> {
         let target = self.groups.first()?.first()?;
         (target.id == self.id).then_some(target)

@@ -1,8 +1,8 @@
 //! `gateway.yaml`: what an operator configured, read, checked and resolved.
 //!
-//! [`read`] finds everything that is wrong at once; a file with an error gives no [`Config`]. A
-//! [`Config`] is complete: every default is filled in, every reference resolved, every alias led
-//! to models that exist. Nothing is opened or connected here.
+//! [`read`] finds all problems at once; a file with an error yields no [`Config`]. A
+//! [`Config`] is complete: every default is filled in, every reference resolved, every alias
+//! led to models that exist. Nothing is opened or connected here.
 
 mod address;
 mod alerts;
@@ -62,7 +62,7 @@ pub use search::{Index, Search, SearchKind, SearchProvider};
 pub use secret::{MIN_SECRET_CHARS, Secret};
 pub use store::{Artifacts, Database, Durability, KeySecret};
 
-/// Where the service listens, unless the file says otherwise.
+/// Default listen address.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:8930";
 
 section! {
@@ -192,8 +192,8 @@ pub enum RemoteImages {
 }
 
 impl Config {
-    /// Fills in what depends on other keys and on the folder of the file, and reports keys that do not
-    /// go together.
+    /// Fills in what depends on other keys and on the folder of the file, and reports conflicting
+    /// keys.
     fn resolve(&mut self, reader: &mut Reader<'_>, folder: &Path) {
         if !reader.is_given("public_url") {
             self.public_url = format!("http://{}", self.listen).parse().unwrap_or_default();
@@ -221,24 +221,24 @@ impl Config {
         }
     }
 
-    /// How clients reach the service, without a slash at the end.
+    /// Public base URL, without a trailing slash.
     pub(crate) fn base_url(&self) -> String {
         self.public_url.to_string().trim_end_matches('/').to_owned()
     }
 
-    /// The provider of this name.
+    /// Provider by name.
     pub fn provider(&self, name: &str) -> Option<&Provider> {
         self.providers.iter().find(|provider| provider.name == name)
     }
 
-    /// The alias of this name.
+    /// Alias by name.
     pub fn alias(&self, name: &str) -> Option<&Alias> {
         self.aliases.iter().find(|alias| alias.name == name)
     }
 
-    /// What one request costs in micro-credits, by the name that the client gave. An alias without
-    /// a price costs as much as the dearest model it leads to, since the price is held before it is
-    /// known which of them answers.
+    /// Price of one request in micro-credits, by the model name from the client. An alias without
+    /// a price costs as much as its most expensive target, since the price is held before the
+    /// target is known.
     pub fn price_micros(&self, operation: Operation, name: &str) -> i64 {
         let Some(alias) = self.alias(name) else {
             return match name.split_once('/') {
@@ -274,7 +274,7 @@ fn calendar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Calendar, D::E
     Calendar::parse(&name).ok_or_else(|| serde::de::Error::custom("unknown time zone"))
 }
 
-/// A commented `gateway.yaml` to begin with.
+/// A commented starter `gateway.yaml`.
 pub fn example() -> &'static str {
     include_str!("config/example.yaml")
 }

@@ -41,7 +41,7 @@ pub struct Publication {
     pub expires_at: String,
     /// The files; without any, the manifest of the version is signed again.
     pub files: Vec<PathBuf>,
-    /// Their platform; by default, as their names say.
+    /// Their platform; default: derived from the file names.
     pub platform: Option<String>,
 }
 

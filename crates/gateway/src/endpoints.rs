@@ -173,7 +173,7 @@ fn routes(service: &Service) -> Routes<AppState> {
     docs::describe(downloads::add(routes, config), config)
 }
 
-/// The paths that take requests of members, for clients of other services.
+/// The paths of the member API, for clients of other services.
 fn offered(operations: &[Operation]) -> String {
     let is_offered = |it: &&Operation| {
         it.verb == "post" && it.path.starts_with("/v1/") && !it.path.contains('{')
@@ -193,7 +193,7 @@ fn not_found(uri: &Uri, offered: &str) -> ApiError {
 }
 
 async fn wrong_method(headers: HeaderMap) -> ApiError {
-    // Codex tries a WebSocket first, and asks again at once after this status alone.
+    // Codex tries a WebSocket first, and retries without delay only after this status.
     if headers.get(UPGRADE).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
     {
         let message = "WebSockets are not supported; send the request with POST";
@@ -202,8 +202,8 @@ async fn wrong_method(headers: HeaderMap) -> ApiError {
     ApiError::new(Code::MethodNotAllowed, "method not allowed for this path; see /docs")
 }
 
-/// Rejects hosts that are not ours: a name that resolves to this machine (DNS rebinding) must not
-/// give a web page access to open paths.
+/// Rejects unknown hosts: a name that resolves to this machine (DNS rebinding) must not give a
+/// web page access to open paths.
 fn check_host(config: &Config, headers: &HeaderMap) -> ApiResult<()> {
     mcp::check_peer(headers, &config.public_url, &config.mcp)
 }

@@ -113,12 +113,12 @@ impl ApiError {
     pub(crate) fn refunded(self, id: HoldId, limit_status: LimitStatus) -> Self {
         self.with(|facts| {
             facts.refunded = Some(id);
-            // The held amount is given back to the budget.
+            // The held amount is returned to the budget.
             facts.limit_status = LimitStatus { budget: None, ..limit_status };
         })
     }
 
-    /// Adds what a request costs, what there is, and whose money or limit that is.
+    /// Adds the required and the available amount, and whose money or limit it is.
     #[must_use]
     pub(crate) fn money(self, needed: Micros, available: Micros, scope: &'static str) -> Self {
         self.with(|facts| {
@@ -136,7 +136,7 @@ impl ApiError {
         self.0.code
     }
 
-    /// The ending of a hold whose request failed with this before its answer began.
+    /// How a hold ends if its request failed with this before the answer began.
     pub(crate) fn ending(&self) -> EndReason {
         match self.0.code.status() {
             400..=499 => EndReason::RequestRefused,
@@ -164,7 +164,7 @@ impl ApiError {
         }
     }
 
-    /// The status; Anthropic's clients look for an unknown model among those that are not found.
+    /// The status; Anthropic's clients expect 404 for an unknown model.
     fn status(&self, dialect: Dialect) -> u16 {
         match (dialect, self.0.code) {
             (Dialect::Anthropic, Code::ModelNotFound) => Code::NotFound.status(),

@@ -18,13 +18,13 @@ use crate::config::Pattern;
 use crate::failure::{ApiError, ApiResult};
 use crate::request_log;
 
-/// How long a record is cached: a key that another process revoked stays valid no longer.
+/// How long a record is cached: the maximum delay of a revocation by another process.
 const MAX_AGE: Duration = Duration::from_secs(2);
 const MAX_CACHED: usize = 100_000;
 
 pub(crate) static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The secret that hashes of keys are made with.
+/// The secret for hashing keys.
 pub struct KeyHasher(hmac::Key);
 
 pub(crate) type Caller = Arc<KeyRecord>;
@@ -41,12 +41,12 @@ pub(crate) struct Identities {
 }
 
 impl KeyHasher {
-    /// A hasher; the same secret gives the same hashes.
+    /// A hasher; equal secrets produce equal hashes.
     pub fn new(secret: &[u8]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
-    /// The hash under which a key is kept.
+    /// The stored hash of a key.
     pub fn hash(&self, key: &ApiKey) -> [u8; 32] {
         let tag = hmac::sign(&self.0, key.secret().as_bytes());
         let mut hash = [0; 32];

@@ -1,4 +1,4 @@
-//! Images of a conversation: their number, and those that are given by an address.
+//! Images of a conversation: their number, and those given by URL.
 //!
 //! **Invariant:** no upstream receives an address that it would fetch: it could reach hosts of the
 //! operator's network.
@@ -28,14 +28,14 @@ pub(crate) struct Images {
     pub(crate) count: usize,
     /// Images that are not inline.
     remote: usize,
-    /// The field of the first other content that is not inline.
+    /// The first field with other content that is not inline.
     other: Option<&'static str>,
 }
 
-/// The address of the content of a block of the messages interface.
+/// URL field of a content block of the Messages API.
 const SOURCE_URL: &str = "source.url";
 
-/// Fields whose value is an address that an upstream may fetch.
+/// Fields whose value is a URL that an upstream may fetch.
 const FIELDS: [&str; 4] = ["image_url", "video_url", "audio_url", "file_url"];
 
 impl Images {
@@ -70,7 +70,7 @@ impl Images {
         }
     }
 
-    /// Whether images must be fetched; an error where that is not allowed.
+    /// Whether images must be fetched; an error if that is not allowed.
     pub(crate) fn check_remote(self, choice: RemoteImages) -> ApiResult<Remote> {
         let refuse = |field: &str, message: String| Err(ApiError::invalid(field, message));
         if let Some(field) = self.other {
@@ -125,7 +125,7 @@ pub(crate) enum Remote {
     Fetched,
 }
 
-/// Replaces addresses of images by the images, fetched through the page reader for a key.
+/// Replaces URLs of images by the images, fetched through the page reader for a key.
 pub(crate) async fn inline(web: &WebServices, key: LineageId, value: &mut Value) -> ApiResult<()> {
     let mut addresses = Vec::new();
     gather(value, &mut addresses);
@@ -136,7 +136,7 @@ pub(crate) async fn inline(web: &WebServices, key: LineageId, value: &mut Value)
     Ok(())
 }
 
-/// Replaces addresses of images in blocks of the messages interface by the images.
+/// Replaces URLs of images in content blocks of the Messages API by the images.
 pub(crate) async fn inline_sources(
     web: &WebServices,
     key: LineageId,
@@ -227,7 +227,7 @@ fn take<'a>(address: &'a mut String, found: &mut Vec<&'a mut String>) {
 enum Under {
     /// One of [`FIELDS`], or `url` within it.
     Field(&'static str),
-    /// An object that may name the address of its content.
+    /// An object that may contain the URL of its content.
     Source,
     /// The media type of inline content.
     MediaType,

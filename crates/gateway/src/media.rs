@@ -26,7 +26,7 @@ pub(crate) use run::{Done, Finished, MediaRequest, RunContext};
 
 const MAX_REMOVED: u32 = 100;
 
-/// Makes media without HTTP: [`Media::run`].
+/// Runs media without HTTP: [`Media::run`].
 pub(crate) struct Media {
     pub(crate) config: Arc<Config>,
     pub(crate) billing: Arc<Billing>,
@@ -36,7 +36,7 @@ pub(crate) struct Media {
 }
 
 impl Media {
-    /// Why a name is not the full id of a model that makes media, with suggestions.
+    /// The error message if a name is not the full id of a media model, with suggestions.
     fn not_found(&self, caller: &Caller, asked: &str) -> String {
         const MAX_NAMED: usize = 3;
         let catalogue = self.upstreams.catalogue.load();
@@ -68,7 +68,7 @@ impl Media {
         Err(ApiError::invalid("n", format!("`n` must be from 1 to {max}")))
     }
 
-    /// Checks the images in an answer of OpenAI's interface: one that cannot be decoded is not paid.
+    /// Checks the images in an answer of the OpenAI API: one that cannot be decoded is not paid.
     pub(crate) async fn check_images(
         &self,
         provider: &Provider,
@@ -116,7 +116,7 @@ impl Media {
         }
     }
 
-    /// Removes objects that no row refers to any more, then their rows.
+    /// Removes objects without rows that refer to them, then their rows.
     pub(crate) async fn sweep(&self) {
         let store = &self.billing.store;
         loop {

@@ -67,7 +67,7 @@ struct RuleLabels {
     rule: &'static str,
 }
 
-/// The model that answered, by its full id, or the alias that was asked for; with its provider.
+/// The full id of the model that answered, or the requested alias; with its provider.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ModelLabels(Option<Arc<str>>);
 
@@ -137,17 +137,17 @@ pub(crate) struct ProviderState {
     pub(crate) is_key_refused: bool,
 }
 
-/// The most models with their own series; the rest share the series `other`.
+/// Maximum models with their own series; the rest share the series `other`.
 const MAX_MODELS: usize = 2000;
 
 const OK: &str = "ok";
 
-/// From half a millisecond to ten minutes.
+/// From 0.5 ms to 10 min.
 const REQUEST_BOUNDS: [f64; 16] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 120.0,
     600.0,
 ];
-/// From a tenth of a millisecond to five seconds.
+/// From 0.1 ms to 5 s.
 const STORE_BOUNDS: [f64; 12] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0];
 
@@ -258,7 +258,7 @@ impl Metrics {
         self.key_refused.get_or_create(&labels).set(i64::from(state.is_key_refused));
     }
 
-    /// Removes the gauges of a provider that is not configured any more.
+    /// Removes the gauges of a removed provider.
     pub(crate) fn forget_provider(&self, name: &str) {
         let labels = ProviderLabels { provider: name.to_owned() };
         self.usable.remove(&labels);
@@ -275,7 +275,7 @@ impl Metrics {
     }
 }
 
-/// A metric that is registered.
+/// Registers a metric.
 fn added<M: Metric + Clone + Default>(all: &mut Registry, name: &str, about: &str) -> M {
     let metric = M::default();
     all.register(name, about, metric.clone());
@@ -286,7 +286,7 @@ fn by_model(all: &mut Registry, name: &str, about: &str) -> ModelCounters {
     ModelCounters { family: added(all, name, about), series: AtomicUsize::new(0) }
 }
 
-/// The same of a metric in seconds.
+/// Registers a metric in seconds.
 fn timed<M: Metric + Clone>(all: &mut Registry, name: &str, about: &str, metric: M) -> M {
     all.register_with_unit(name, about, Unit::Seconds, metric.clone());
     metric

@@ -1,8 +1,8 @@
-//! The OpenAPI document: the operations of `openapi.yaml` that the service routes, with what is the
-//! same for all operations of a tag.
+//! The OpenAPI document: the operations of `openapi.yaml` that the service routes, with the
+//! parts common to all operations of a tag.
 //!
-//! A handler is added by [`Routes`], which remembers its operation, so that no path can be missing in
-//! `/openapi.json`. Schemas of bodies come from the types of `wire`.
+//! A handler is added by [`Routes`], which records its operation, so `/openapi.json` has every
+//! path. Schemas of bodies come from the types of `wire`.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ use wire::web::{Page, PageRequest};
 use crate::config::{Capability, Config};
 
 pub(crate) const JSON: &str = "application/json";
-/// What references to schemas begin with.
+/// Prefix of references to schemas.
 const SCHEMAS: &str = "#/components/schemas/";
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
@@ -50,7 +50,7 @@ type Bodies = (
 pub(crate) struct Operation {
     /// In lower case.
     pub(crate) verb: &'static str,
-    /// As the document writes it.
+    /// As written in the document.
     pub(crate) path: &'static str,
     /// The path in the syntax of the router.
     pub(crate) route: &'static str,
@@ -148,7 +148,7 @@ pub(crate) fn document(operations: &[Operation], config: &Config) -> Value {
     document
 }
 
-/// Adds what is the same for all operations of a tag: credentials, headers and errors.
+/// Adds the parts common to all operations of a tag: credentials, headers and errors.
 fn complete(operation: &mut Value, headers: &Value) {
     const NONE: &[&str] = &[];
     const ID: &[&str] = &["x-request-id"];
@@ -266,7 +266,7 @@ fn fill(example: &mut Value, config: &Config) -> bool {
 
 /// The schemas that the paths refer to, directly or through others.
 fn schemas(paths: &Value) -> Map<String, Value> {
-    // Responses and requests differ only in optional fields; the form of responses counts.
+    // Responses and requests differ only in optional fields; the response schema is used.
     let mut generator = SchemaSettings::draft2020_12()
         .with(|settings| {
             settings.definitions_path = "/components/schemas".into();

@@ -82,7 +82,7 @@ pub enum Error {
     /// A manager asks for something that only an operator may do.
     #[error("a manager may only set budgets of members of the own team")]
     NotOwnTeam,
-    /// The ledger refuses it.
+    /// Refused by the ledger.
     #[error("{0}; nothing was changed")]
     Refused(Refusal),
     /// The configuration file cannot replace the running configuration.
@@ -169,7 +169,7 @@ impl Operator<'_> {
         })
     }
 
-    /// Creates a key. What is left open is all scopes, all models, no end, and the default limits.
+    /// Creates a key. Defaults: all scopes, all models, no expiry, and the default limits.
     pub async fn create_key(
         self,
         hasher: &KeyHasher,

@@ -1,4 +1,4 @@
-//! Checks a provider once, without a running service: is it reachable, does it accept our key.
+//! Checks a provider once, without a running service: reachability and API key.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ pub struct Probe {
     pub found: Option<Vec<String>>,
     /// Its sanitized error message.
     pub message: Option<String>,
-    /// How long it took.
+    /// Duration.
     pub took: Duration,
 }
 
@@ -58,7 +58,7 @@ async fn files(configured: &config::Provider) -> Result<Probe, Problem> {
     Ok(Probe { status: 200, found: Some(found), message: None, took: begun.elapsed() })
 }
 
-/// A provider of local models with the ids of its models; an error if a file is bad.
+/// A provider of local models with the ids of its models; an error if a file is invalid.
 async fn look(configured: &config::Provider) -> Result<(Provider, Vec<String>), Problem> {
     let provider = Provider::open(configured, MAX_BYTES)?;
     let Some(local) = &provider.local else {
@@ -97,7 +97,7 @@ fn text(body: &[u8]) -> Option<String> {
     text.and_then(Value::as_str).filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
-/// Asks a model for a very short answer, which the provider may charge.
+/// Requests a very short answer from a model, which the provider may charge.
 pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Problem> {
     let messages = json!([{ "role": "user", "content": "Answer with the one word OK." }]);
     let (path, body) = match provider.kind {

@@ -4,9 +4,9 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do.
+    /// The fix.
     pub hint: Option<String>,
 }
 

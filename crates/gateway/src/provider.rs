@@ -1,4 +1,4 @@
-//! Providers at run time: the connections to an upstream, what it may be asked, and its health.
+//! Providers at run time: connections, supported operations, and health of an upstream.
 
 mod clean;
 pub(crate) mod espeak;
@@ -35,7 +35,7 @@ use crate::problem::Problem;
 use crate::trace::SpanContext;
 use crate::upstream_pool::{BaseUrl, UpstreamPool};
 
-/// Declares the paths of an upstream that requests of members use.
+/// Declares the upstream paths that member requests use.
 macro_rules! paths {
     ($($name:ident = $path:literal;)+) => {
         $(pub(crate) const $name: &str = $path;)+
@@ -60,16 +60,16 @@ paths! {
     TRANSCRIPTIONS_PATH = "/audio/transcriptions";
 }
 
-/// The longest model name that is accepted from an upstream or compared with known names.
+/// Longest model name that is accepted from an upstream or compared with known names.
 pub(crate) const MAX_MODEL_NAME: usize = 200;
-/// The value of a header that is at least this long may be a key.
+/// Header values of at least this length may be keys.
 const MIN_SECRET: usize = 12;
 
 /// An upstream at run time.
 pub(crate) struct Provider {
     pub(crate) name: Arc<str>,
     pub(crate) kind: Kind,
-    /// Whether it speaks the responses interface; `Auto` until a request has shown it.
+    /// Whether it supports the Responses API; `Auto` until a request has shown it.
     pub(crate) responses: ResponsesMode,
     /// Whether it accepts `stream_options.include_usage`.
     pub(crate) stream_usage: bool,
@@ -192,7 +192,7 @@ impl Provider {
         })
     }
 
-    /// Updates the health of the operator's key by the status of a response.
+    /// Updates the state of the operator's key by the status of a response.
     pub(crate) fn note_status(&self, asked_by: AskedBy, status: u16) {
         let provider = &*self.name;
         match self.health.note_status(asked_by, status) {
@@ -202,7 +202,7 @@ impl Provider {
         }
     }
 
-    /// The state of it in one word, for operators.
+    /// Its state in one word, for operators.
     pub(crate) fn state(&self) -> &'static str {
         let health = &self.health;
         if health.is_drained() {
@@ -284,7 +284,7 @@ pub(crate) struct Sender {
     pub(crate) span: Option<SpanContext>,
 }
 
-/// Whose request it is: what was computed for one owner is never reused for another.
+/// The owner of a request: cached computation is never shared between owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     Member(MemberId),

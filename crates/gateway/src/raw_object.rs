@@ -14,9 +14,9 @@ use wire::error::Code;
 
 use crate::failure::{ApiError, ApiResult};
 
-/// The most fields of a request. Each takes more memory than its text.
+/// Maximum fields of a request. Each takes more memory than its text.
 const MAX_FIELDS: usize = 1000;
-/// The most values of a body that is parsed into a tree: each takes about a hundred bytes.
+/// Maximum values of a body that is parsed into a tree: each takes about 100 bytes.
 const MAX_VALUES: usize = 200_000;
 
 pub(crate) struct RawObject<'a> {

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::config::{Config, Reading};
 use crate::problem::Problem;
 
-/// Requests that wait; further ones wait for a place.
+/// Capacity of the request queue; further callers block.
 const MAX_WAITING: usize = 8;
 
 /// The configuration file, as it was read just now.
@@ -63,7 +63,7 @@ pub enum ReloadError {
     Stopping,
 }
 
-/// A request to reload, and where its result goes.
+/// A reload request and its reply channel.
 pub(crate) struct ReloadRequest {
     pub(crate) by: Actor,
     pub(crate) reply: oneshot::Sender<Result<Reloaded, ReloadError>>,

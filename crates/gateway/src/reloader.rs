@@ -19,11 +19,11 @@ use crate::service::{Parts, Service};
 use crate::start::{Reloading, parser_pool};
 use crate::upkeep;
 
-/// The interval at which a process asks whether another one was reloaded.
+/// Interval of checks whether another process was reloaded.
 const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
-/// The interval at which a process reports that it lives.
+/// Interval of liveness reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(30);
-/// How long new providers are waited for that are asked for their models.
+/// Maximum wait for model discovery of new providers.
 const MAX_DISCOVERY: Duration = Duration::from_secs(3);
 
 /// Replaces the service that `install` puts before new requests.
@@ -68,7 +68,7 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
         let _ = store.forget_process(self.report.owner).await;
     }
 
-    /// The newest reload, if the file is still the one that this process was started with.
+    /// The newest reload, if the file is unchanged since this process started.
     async fn first_generation(&self) -> i64 {
         let service = &self.service;
         let state = service.billing.store.shared_state().await.unwrap_or_default();
@@ -91,7 +91,7 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
         Ok(Reloaded { generation, changed, warnings })
     }
 
-    /// Follows a reload that another process or a command asked for.
+    /// Follows a reload by another process or a command.
     async fn follow(&mut self) {
         let state = match self.service.billing.store.shared_state().await {
             Ok(state) => state,
@@ -120,7 +120,7 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
                     self.report.problems = problems.join("\n");
                 }
             }
-            // A configuration that was refused is not tried again.
+            // A refused configuration is not tried again.
             self.report.generation = generation;
             self.tell().await;
         } else if self.reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL) {

@@ -19,7 +19,7 @@ pub(crate) struct RequestInfo {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Route {
-    /// As the OpenAPI document writes it; empty for an unknown path.
+    /// As written in the OpenAPI document; empty for an unknown path.
     pub(crate) pattern: &'static str,
     pub(crate) operation: &'static str,
 }

@@ -19,7 +19,7 @@ tokio::task_local! {
     static CURRENT: Arc<RequestLog>;
 }
 
-/// The most characters of a path in a log line or an error.
+/// Maximum characters of a path in a log line or an error.
 const MAX_PATH_CHARS: usize = 200;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct RequestLog {
 #[derive(Debug, Default)]
 struct Facts {
     is_wanted: bool,
-    /// Only of a request that no route matches.
+    /// Set only if no route matches.
     path: Option<String>,
     caller: Option<Arc<KeyRecord>>,
     is_operator: bool,
@@ -146,7 +146,7 @@ pub(crate) fn note_operator() {
     note(|facts| facts.is_operator = true);
 }
 
-/// Notes the model, and how long its upstream took to begin to answer.
+/// Notes the model, and the time until its upstream began to answer.
 pub(crate) fn note_upstream(model: &Arc<str>, took: Duration) {
     note(|facts| {
         facts.model = Some(model.clone());

@@ -1,4 +1,4 @@
-//! Search: providers of results are asked one after the other until one finds something.
+//! Search: search providers are tried in order until one returns results.
 //!
 //! An index of files ([`config::Index`]) is a provider like any other. Results are filtered,
 //! deduplicated and cached.
@@ -32,7 +32,7 @@ use crate::metrics::Metrics;
 use crate::problem::{Problem, keep};
 use crate::provider::{Failure as Fault, Provider};
 
-/// The wait that a client is advised when all providers failed.
+/// Advised wait for a client when all providers failed.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// All search providers.
@@ -41,7 +41,7 @@ pub struct Search {
     engines: Vec<Engine>,
     cache: Cache,
     metrics: Arc<Metrics>,
-    /// Ends the background work of indexes when the last user of this value is gone.
+    /// Ends the background work of indexes when the last clone is dropped.
     started: OnceLock<DropGuard>,
 }
 
@@ -58,7 +58,7 @@ pub enum Failure {
     NoProvider,
     /// All usable providers failed.
     AllFailed {
-        /// The shortest wait that one of them asked for.
+        /// The shortest wait that one of them requested.
         retry_after: Option<Duration>,
     },
 }
@@ -153,7 +153,7 @@ impl Search {
         });
     }
 
-    /// A document of an index by its address.
+    /// A document of an index by its URL.
     pub async fn document(&self, url: &str) -> Option<Document> {
         for engine in &self.engines {
             if let Engine::Index(index) = engine
@@ -185,7 +185,7 @@ impl Search {
         self.is_usable() || self.cache.find(wanted).is_some()
     }
 
-    /// The providers on the network, to be probed.
+    /// The remote providers, to be probed.
     pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Arc<Provider>> {
         self.engines.iter().filter_map(|engine| match engine {
             Engine::Remote(remote) => Some(&remote.provider),

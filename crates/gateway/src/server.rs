@@ -1,4 +1,4 @@
-//! The HTTP server: connections, their limits, and what every response carries.
+//! The HTTP server: connections, their limits, and headers common to all responses.
 
 mod connection;
 mod connection_phase;
@@ -40,11 +40,11 @@ use crate::trace::{Span, SpanKind};
 use crate::upkeep;
 use crate::worker_thread::Workers;
 
-/// The pause after a failed accept, when the machine is out of a resource.
+/// Pause after a failed accept, when the system is out of a resource.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 struct Edge {
-    /// What new requests use; a reload replaces it.
+    /// The active configuration; a reload replaces it.
     current: ArcSwap<Current>,
     lifecycle: Lifecycle,
     metrics: Arc<Metrics>,

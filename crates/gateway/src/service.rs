@@ -42,7 +42,7 @@ pub struct Service {
     pub(crate) research: Arc<Research>,
     pub(crate) reloads: Reloads,
     pub(crate) parser: Pool,
-    /// How alerts are delivered, if operators want any.
+    /// The configured channels of alerts, if any.
     pub(crate) channels: Option<Channels>,
     /// Identifies the MCP client to authorization servers.
     client_document: Arc<OnceLock<Bytes>>,
@@ -70,8 +70,8 @@ struct LastingParts {
 }
 
 impl Parts {
-    /// Opens all of them, or returns all problems. Parts of a running service that the configuration
-    /// does not change are kept, with their connections, caches and state.
+    /// Opens all parts, or returns all problems. Unchanged parts of a running service are kept,
+    /// with their connections, caches and state.
     pub(crate) fn open(
         config: &Config,
         parser: Pool,
@@ -241,7 +241,7 @@ impl Service {
         }
     }
 
-    /// The address of the client document; `None` unless the service is reached by https.
+    /// The URL of the client document; `None` unless the public URL is https.
     pub fn client_document_address(&self) -> Option<String> {
         let url = &self.config.public_url;
         let is_https = url.scheme_str() == Some("https");
@@ -249,8 +249,8 @@ impl Service {
         Some(format!("https://{authority}{CLIENT_DOCUMENT}"))
     }
 
-    /// Offers the client document of the MCP client, if the service is reached by https. Call it
-    /// once, before [`serve`](crate::serve).
+    /// Serves the client document of the MCP client, if the public URL is https. Call it once,
+    /// before [`serve`](crate::serve).
     pub fn offer_client_document(&self, document: Bytes) {
         if self.client_document.set(document).is_err() {
             tracing::warn!("second client document ignored");
@@ -261,7 +261,7 @@ impl Service {
         self.client_document.get().filter(|_| self.client_document_address().is_some())
     }
 
-    /// Resolves the hosts of pages with another resolver than that of the machine. Call it once,
+    /// Resolves the hosts of pages with this resolver instead of the system's. Call it once,
     /// before [`serve`](crate::serve).
     pub fn resolve_pages_with(&self, resolver: Arc<dyn Resolve>) {
         if !self.web.reader.resolve_with(resolver) {
@@ -269,7 +269,7 @@ impl Service {
         }
     }
 
-    /// Asks providers with discovery for their models. [`serve`](crate::serve) repeats this; await
+    /// Lists the models of providers with discovery. [`serve`](crate::serve) repeats this; await
     /// it first to have the models for the first request.
     pub async fn discover(&self) {
         self.upstreams.discover().await;

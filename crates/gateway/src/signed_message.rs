@@ -1,4 +1,4 @@
-//! Webhook messages, signed as in Standard Webhooks, and when a failed delivery is tried again.
+//! Webhook messages, signed as in Standard Webhooks, and their retry schedule.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use ring::hmac;
 use crate::clock;
 use crate::config::Secret;
 
-/// The most tries of a delivery.
+/// Maximum tries of a delivery.
 const MAX_TRIES: u32 = 10;
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// The time limit of one try, and the lease that excludes other senders meanwhile.
+/// Timeout of one try, and the lease that excludes other senders meanwhile.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(15);
 pub(crate) const LEASE: Duration = Duration::from_mins(1);
-/// The longest wait between two tries.
+/// Maximum wait between two tries.
 const MAX_WAIT: Duration = Duration::from_hours(6);
-/// The prefix of a secret in the form of the standard.
+/// Prefix of a secret in the Standard Webhooks format.
 const SECRET_PREFIX: &str = "whsec_";
 
 pub(crate) struct SignedMessage {
@@ -47,7 +47,7 @@ impl SignedMessage {
     }
 }
 
-/// What becomes of a delivery after a failed try.
+/// The state of a delivery after a failed try.
 pub(crate) fn after_failure(first: Duration, tries: u32) -> WebhookOutcome {
     if tries >= MAX_TRIES {
         return WebhookOutcome::GivenUp;

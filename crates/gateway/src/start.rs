@@ -115,7 +115,7 @@ pub fn parser_limits(config: &Config) -> Limits {
     Limits { memory_bytes: default.memory_bytes.saturating_add(memory_bytes), ..default }
 }
 
-/// The pool of parsers; an open one that fits is kept.
+/// The pool of parsers; reuses an open one that fits.
 pub(crate) fn parser_pool(config: &Config, program: &WorkerProgram, open: Option<&Pool>) -> Pool {
     let (limits, workers) = (parser_limits(config), parser_workers(config));
     let kept = open.filter(|open| open.has(limits, workers));
@@ -139,7 +139,7 @@ async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> 
     })
 }
 
-/// The database of a configuration, and its options.
+/// The configured database and its options.
 pub fn place(config: &Config) -> (DatabaseLocation, StoreOptions) {
     let mut options = StoreOptions {
         idempotency_retention: config.idempotency,

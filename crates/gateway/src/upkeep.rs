@@ -13,7 +13,7 @@ const REAP_INTERVAL: Duration = Duration::from_secs(5);
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Starts all of it; it ends when the service stops.
+/// Starts the work that lasts until the service stops.
 pub(crate) fn start(service: &Arc<Service>) {
     let lease = service.config.hold_lease;
     // Not tracked: leases are renewed until the drain has ended.

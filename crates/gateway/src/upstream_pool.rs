@@ -30,10 +30,10 @@ use tower_service::Service as _;
 
 use crate::worker_thread;
 
-/// The most idle connections of one worker, and how long each is kept.
+/// Maximum idle connections of one worker, and their idle timeout.
 const MAX_IDLE: usize = 1024;
 const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
-/// The read buffer of a connection. The head of a response must fit.
+/// Read buffer of a connection. The head of a response must fit.
 const MAX_READ_AHEAD: usize = 64 * 1024;
 
 pub(crate) struct UpstreamPool {
@@ -83,9 +83,9 @@ struct SendError {
 
 #[derive(Default)]
 struct IdleConnections {
-    /// The most recently used last.
+    /// Most recently used last.
     connections: Mutex<VecDeque<(PooledConnection, Instant)>>,
-    /// Whether the worker has connections, idle or in use, as far as is known.
+    /// Whether the worker has connections, idle or in use, as far as known.
     has_connections: AtomicBool,
 }
 
@@ -134,9 +134,9 @@ impl UpstreamPool {
         &self.idle[worker_thread::index()]
     }
 
-    /// An idle connection and where it belongs: one of this worker, or of another one while this
-    /// worker has none. The thread of the other worker wakes this one, which is slower than its own
-    /// connection but faster than connecting.
+    /// An idle connection and its owner: this worker, or another one while this worker has none.
+    /// The thread of the other worker wakes this one, which is slower than its own connection but
+    /// faster than connecting.
     fn take(&self) -> Option<(PooledConnection, &Arc<IdleConnections>)> {
         let own = self.own();
         own.take().map(|connection| (connection, own)).or_else(|| {
@@ -156,7 +156,7 @@ impl UpstreamPool {
             let expired: Vec<_> = connections.drain(..count).collect();
             // Connections in use set it again when they return.
             idle.has_connections.store(!connections.is_empty(), Ordering::Relaxed);
-            // Closing takes time: not under the lock.
+            // Closing is slow, so not under the lock.
             drop(connections);
             drop(expired);
         }
@@ -184,7 +184,7 @@ impl PooledConnection {
         }
     }
 
-    /// Drives the connection, then polls what it leads to. Only the connection wakes the task.
+    /// Drives the connection, then polls the given future. Only the connection wakes the task.
     fn poll_with<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -19,7 +19,7 @@ use crate::provider::{Failure, LastFailure, Provider};
 use crate::trace::{Span, SpanContext, SpanKind, Tracer};
 use crate::{clock, request_log};
 
-/// The wait that a client is advised when no provider of a model is usable.
+/// Advised wait for a client when no provider of a model is usable.
 const UNUSABLE_RETRY: Duration = Duration::from_secs(5);
 
 pub(crate) struct Upstreams {
@@ -50,7 +50,7 @@ impl Upstreams {
         self.catalogue.store(Arc::new(catalogue));
     }
 
-    /// The chat model for a caller that names none: the preferred one, or the first that is usable.
+    /// The default chat model of a caller: the preferred one, or the first usable one.
     pub(crate) fn default_chat_model(
         &self,
         caller: &KeyRecord,

@@ -14,10 +14,10 @@ use crate::operator::Error;
 
 const EPOCH: Date = OffsetDateTime::UNIX_EPOCH.date();
 
-/// Days that are summed up unless the question says otherwise.
+/// Default number of days.
 const DEFAULT_DAYS: i32 = 30;
 
-/// A question about usage, in the words of a client.
+/// A usage query with the parameters of a client.
 #[derive(Debug, Clone, Default)]
 pub struct UsageOrder {
     /// One member, or all.
@@ -30,12 +30,12 @@ pub struct UsageOrder {
     pub to: Option<String>,
     /// Dimensions, separated by commas.
     pub by: Option<String>,
-    /// The most lines.
+    /// Maximum rows.
     pub limit: Option<u32>,
 }
 
 impl UsageOrder {
-    /// Sums up usage; the range ends today unless it says otherwise.
+    /// Aggregates usage; the range ends today by default.
     pub async fn answer(&self, store: &Store, now: Time) -> Result<UsageList, Error> {
         let query = self.query(now)?;
         let mut lines = store.usage(&query).await?;
@@ -56,7 +56,7 @@ impl UsageOrder {
         })
     }
 
-    /// The query, for one line more than is shown.
+    /// The query, for one row more than is shown.
     fn query(&self, now: Time) -> Result<UsageQuery, Error> {
         let to_day = self.to.as_deref().map_or(Ok(now.day()), |text| day("to", text))?;
         let first = to_day.saturating_sub(DEFAULT_DAYS - 1);

@@ -1,4 +1,4 @@
-//! Search and page reading, with caches that members share or not.
+//! Search and page reading, with caches that are shared or per member.
 
 mod timeouts;
 
@@ -40,7 +40,7 @@ impl WebServices {
         (!self.config.search.share_cache).then_some(member)
     }
 
-    /// Reads a page. A document of an index is read from there: its address may not be reachable.
+    /// Reads a page. A document of an index is read from the index: its URL may not be reachable.
     pub(crate) async fn page(&self, wanted: &ReadRequest) -> Result<FetchedPage, Fault> {
         let url = wanted.target.url.as_str();
         let Some(known) = self.search.document(url).await else {

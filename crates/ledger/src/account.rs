@@ -19,8 +19,8 @@ pub struct Account {
     pub blocked: bool,
     /// Charged requests of the current day and month.
     pub usage: Usage,
-    /// What may be spent in each period; `None` is unlimited. That of a member covers all its requests,
-    /// also those that a team pays for.
+    /// Spending limit per period; `None` is unlimited. The budget of a member covers all its
+    /// requests, also those that a team pays for.
     pub budget: Option<Budget>,
     pub budget_use: BudgetUse,
 }
@@ -82,7 +82,7 @@ impl Account {
         self.team.unwrap_or(self.id)
     }
 
-    /// The balance without what is held.
+    /// The balance without held amounts.
     pub fn available(&self) -> Micros {
         self.balance.minus(self.held).unwrap_or(Micros::ZERO)
     }

@@ -14,8 +14,8 @@ use crate::{
 
 /// The rows that one transaction works on.
 ///
-/// The store adds every existing row that the transaction needs; a missing row does not exist. An
-/// operation that refuses changes nothing.
+/// The store adds every existing row that the transaction needs; a missing row does not exist.
+/// A refused operation changes nothing.
 #[derive(Debug, Default)]
 pub struct Book {
     // A fast hash is safe here: clients cannot choose these ids.
@@ -177,7 +177,7 @@ impl Book {
         Ok(hold)
     }
 
-    /// Settles or releases a hold, as its rule says.
+    /// Settles or releases a hold, by its rule.
     pub fn end(&mut self, end: HoldEnd, now: Time) -> EndResult {
         let is_of_member = |hold: &Hold| hold.member == end.member;
         if !self.holds.get(&end.id).is_some_and(is_of_member) {
@@ -306,7 +306,7 @@ impl Book {
         changes
     }
 
-    /// Gives back the held amount and posts the charge.
+    /// Releases the held amount and posts the charge.
     fn release(&mut self, hold: &Hold, charged: Micros, now: Time) {
         if let Some(lineage) = self.lineages.get_mut(&hold.lineage) {
             lineage.held = lineage.held.minus(hold.amount).unwrap_or(Micros::ZERO);
@@ -413,8 +413,8 @@ fn mark_changed<Id: PartialEq>(changed: &mut Vec<Id>, id: Id) {
 }
 
 impl Changes {
-    /// The budgets of the changed keys and accounts with their use: the place for what must follow
-    /// from a share of a budget, in the transaction that changes it. Balances are in `accounts`.
+    /// The budgets of the changed keys and accounts with their use: for reactions to the used
+    /// share of a budget, in the same transaction. Balances are in `accounts`.
     pub fn budgets(&self, windows: &Windows) -> impl Iterator<Item = BudgetStatus> {
         let keys = self.lineages.iter().filter_map(|row| row.budget_status(windows));
         keys.chain(self.accounts.iter().filter_map(|row| row.budget_status(windows)))

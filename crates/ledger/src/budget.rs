@@ -13,7 +13,7 @@ pub struct Budget {
 }
 
 crate::named_enum! {
-    /// How often a budget resets, shortest first.
+    /// Reset interval of a budget, shortest first.
     #[derive(PartialOrd, Ord)]
     pub enum Period {
         Day = "day",
@@ -64,7 +64,7 @@ pub struct BudgetStatus {
 }
 
 impl Budget {
-    /// Whether this budget allows at most as much as another one, in every period.
+    /// Whether this budget is at most as large as another one, in every period.
     pub fn is_within(self, most: Self) -> bool {
         self.amount <= most.amount && self.period >= most.period
     }
@@ -130,7 +130,7 @@ impl BudgetUse {
         Some(self.start)
     }
 
-    /// Gives back what a hold of this time reserved, and counts its charge.
+    /// Releases what this hold reserved, and counts its charge.
     pub(crate) fn end(&mut self, since: Time, held: Micros, charged: Micros) {
         if since >= self.start {
             self.held = self.held.minus(held).unwrap_or(Micros::ZERO);
@@ -150,7 +150,7 @@ impl BudgetStatus {
         Self { scope, budget, used: used.at(window).total(), resets_at: window.end }
     }
 
-    /// What can still be spent in this window.
+    /// Remaining amount in this window.
     pub fn left(&self) -> Micros {
         self.budget.amount.minus(self.used).unwrap_or(Micros::ZERO).max(Micros::ZERO)
     }

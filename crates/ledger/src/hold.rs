@@ -8,7 +8,7 @@ use crate::{HoldId, IdempotencyKey, LimitStatus, LineageId, MemberId, Micros, Ti
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldRequest {
     pub id: HoldId,
-    /// The member who asks.
+    /// The requester.
     pub member: MemberId,
     pub lineage: LineageId,
     /// The price.
@@ -81,7 +81,7 @@ crate::named_enum! {
         Cancelled = "cancelled",
         /// The answer reached the time limit of streams after it had content: charged.
         StreamLimit = "stream_limit",
-        /// No upstream gave a complete answer: not charged.
+        /// No upstream returned a complete answer: not charged.
         UpstreamFailed = "upstream_failed",
         /// The upstream rejected the request: not charged.
         RequestRefused = "request_refused",
@@ -113,7 +113,7 @@ pub enum EndReason {
     LeaseOver,
 }
 
-/// How far the answer to a request had come when the request ended.
+/// Progress of the answer when the request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AnswerProgress {
     /// No upstream had begun to answer; of a research job: no step had begun.
@@ -136,10 +136,10 @@ impl EndReason {
         Self::LeaseOver,
     ];
 
-    /// The table that decides about money; `docs/member-api.md` shows it.
+    /// The charging table, documented in `docs/member-api.md`.
     ///
-    /// **Invariant:** what the member brings about is charged once there is content; what the
-    /// upstream or the service brings about never is.
+    /// **Invariant:** an ending caused by the member is charged once there is content; one caused
+    /// by the upstream or the service never is.
     pub const fn rule(self, reached: AnswerProgress) -> ChargeRule {
         use AnswerProgress::{Begun, Content, Nothing};
         match (self, reached) {

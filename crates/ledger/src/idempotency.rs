@@ -1,4 +1,4 @@
-//! Idempotency keys: a request that is sent again is charged once.
+//! Idempotency keys: a repeated request is charged once.
 
 use crate::{HoldId, LineageId};
 

@@ -11,7 +11,7 @@ pub struct LimitStatus {
     pub budget: Option<BudgetStatus>,
 }
 
-/// How much of its rate limit a key has left.
+/// Remaining rate limit of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimitStatus {
     /// Requests per minute.

@@ -70,7 +70,7 @@ impl Lineage {
         }
     }
 
-    /// What is left of the spend limit; `None` is unlimited.
+    /// Remaining spend limit; `None` is unlimited.
     pub fn remaining_spend(&self) -> Option<Micros> {
         let limit = self.limits.spend?;
         let used = self.spent.plus(self.held).unwrap_or(Micros::MAX);
@@ -115,7 +115,7 @@ fn interval(requests_per_minute: u32) -> i64 {
     (MICROS_A_MINUTE + limit - 1) / limit
 }
 
-/// How far requests may be ahead of even spacing: a full minute's requests at once.
+/// The burst size as a time: a full minute's requests at once.
 fn burst(requests_per_minute: u32) -> i64 {
     interval(requests_per_minute) * i64::from(requests_per_minute.max(1))
 }

@@ -13,7 +13,7 @@ pub struct Micros(i64);
 
 impl Micros {
     pub const ZERO: Self = Self(0);
-    /// The largest amount. A thousandth of the integer range, so that sums cannot overflow.
+    /// Maximum amount. A thousandth of the integer range, so that sums cannot overflow.
     pub const MAX: Self = Self(i64::MAX / 1000);
 
     pub const fn new(micros: i64) -> Self {

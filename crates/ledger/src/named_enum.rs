@@ -1,6 +1,6 @@
 //! Enums whose variants have names, as databases and the API write them.
 
-/// Declares an enum with the names of its variants.
+/// Declares an enum with named variants.
 #[macro_export]
 macro_rules! named_enum {
     (

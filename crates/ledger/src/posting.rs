@@ -46,7 +46,7 @@ crate::named_enum! {
 }
 
 impl Posting {
-    /// What the member was charged; zero unless this is a charge.
+    /// The charge; zero unless this is a charge.
     pub fn charged(&self) -> Micros {
         match self.kind {
             PostingKind::Charge => Micros::new(self.amount.get().saturating_neg()),

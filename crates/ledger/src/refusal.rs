@@ -26,7 +26,7 @@ pub enum Refusal {
     #[error("the key may spend {available} more, {needed} are needed")]
     KeyLimitReached {
         needed: Micros,
-        /// What the key can still spend.
+        /// Remaining spend limit of the key.
         available: Micros,
     },
     #[error("{} are left of the budget, {needed} are needed", status.left())]

@@ -1,4 +1,4 @@
-//! Transfers: top-ups and corrections made by a person.
+//! Transfers: manual top-ups and corrections.
 
 use crate::{MemberId, Micros, Posting, PostingKind, Refusal};
 
@@ -33,7 +33,7 @@ impl TransferResult {
 }
 
 impl Transfer {
-    /// The result of a transfer whose reference an earlier posting has.
+    /// The result of a transfer whose reference is already posted.
     pub(crate) fn compare_with(&self, known: &Posting) -> Result<TransferResult, Refusal> {
         let fields = [
             ("kind", known.kind != self.kind),

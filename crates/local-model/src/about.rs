@@ -1,4 +1,4 @@
-//! What a file says of itself.
+//! Facts from a file's header.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,23 +10,23 @@ use crate::{Problem, tokenizer};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     pub name: Option<String>,
-    /// Its licence, as its makers gave it: `apache-2.0`.
+    /// Its licence as declared: `apache-2.0`.
     pub licence: Option<String>,
     pub parameters: u64,
-    /// How most of them are stored: `Q4_1`.
+    /// Format of most of its weights: `Q4_1`.
     pub quantisation: String,
-    /// How many tokens it was made to look at.
+    /// Context length of the model.
     pub context: u32,
     pub file_bytes: u64,
-    /// How much memory it takes when it is loaded, without conversations.
+    /// Memory of the loaded model, without conversations.
     pub loaded_bytes: u64,
-    /// How much memory a token of a conversation takes.
+    /// Memory per token of a conversation.
     pub token_bytes: u64,
 }
 
 impl About {
-    /// Reads the header of a file and checks that it can be used: a complete GGUF file of the Llama
-    /// architecture with a tokenizer and a chat template known here.
+    /// Reads the header of a file and checks that it can be used: a complete GGUF file of the
+    /// Llama architecture with a supported tokenizer and chat template.
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let file = GgufFile::open(path)?;
         tokenizer::check(&file)?;

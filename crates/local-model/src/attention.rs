@@ -10,7 +10,7 @@ use crate::thread_pool::ThreadPool;
 #[derive(Debug)]
 pub(crate) struct RopeFrequencies(Vec<f32>);
 
-/// The tensor of factors by which some models rotate less.
+/// Tensor of factors that slow the rotation in some models.
 const SLOWER: &str = "rope_freqs.weight";
 
 impl RopeFrequencies {
@@ -32,14 +32,14 @@ impl RopeFrequencies {
 
 pub(crate) struct Attention<'a> {
     shape: &'a Shape,
-    /// How many tokens came before.
+    /// Number of preceding tokens.
     before: usize,
-    /// For each token, the cosine and sine of each pair.
+    /// Cosine and sine of each pair, by token.
     turns: Vec<(f32, f32)>,
 }
 
 impl<'a> Attention<'a> {
-    /// For `count` tokens after `before` others.
+    /// The turns of `count` tokens after `before`.
     pub(crate) fn new(
         shape: &'a Shape,
         turns: &RopeFrequencies,
@@ -53,7 +53,7 @@ impl<'a> Attention<'a> {
         Self { shape, before, turns }
     }
 
-    /// Takes queries, keys and values; keeps the keys and values; gives what was looked at.
+    /// Caches keys and values; returns the attention output of the queries.
     pub(crate) fn compute(
         &self,
         asked: &mut [f32],
@@ -74,7 +74,7 @@ impl<'a> Attention<'a> {
             let values = values.chunks_exact(head).zip(&mut kept.values);
             values.for_each(|(value, values)| values.extend_from_slice(value));
         }
-        // The heads that share keys and values lie side by side.
+        // Heads that share keys and values are adjacent.
         let group = shape.heads / shape.kv_heads * head;
         let (asked, kept) = (&*asked, &*kept);
         pool.share(out, group, |part, out| {
@@ -104,7 +104,7 @@ impl<'a> Attention<'a> {
     }
 }
 
-/// What one query gets: the values, each by how well its key fits.
+/// Attention of one query: values weighted by matching keys.
 #[inline(always)]
 fn look(query: &[f32], keys: &[f32], values: &[f32], weights: &mut [f32], out: &mut [f32]) {
     let head = query.len();

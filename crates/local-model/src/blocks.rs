@@ -1,7 +1,7 @@
 //! Numbers in blocks of 8 bits with a common scale, and the products of such blocks.
 //!
-//! Weights are put into this form when a file is loaded, activations before every product. A product
-//! is then whole-number work with one multiplication of floats for each block.
+//! Weights are converted when a file is loaded, activations before every product. A product is
+//! then integer arithmetic with one float multiplication per block.
 
 mod products;
 
@@ -10,14 +10,14 @@ use crate::processor::Processor;
 use crate::thread_pool::ThreadPool;
 
 pub(crate) const BLOCK: usize = 32;
-/// How many inputs a thread takes through the weights at once.
+/// Inputs per pass of a thread over the weights.
 const INPUTS_AT_ONCE: usize = 32;
-/// How many outputs of one input a thread computes at least; below, sharing costs more than it saves.
+/// Minimum outputs of one input per thread; below, sharing costs more than it saves.
 const LEAST_ROWS: usize = 64;
 
 type Quants = [i8; BLOCK];
 
-/// Rows of numbers, all of the same number of blocks.
+/// Rows with the same number of blocks.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Rows {
     width: usize,
@@ -32,12 +32,12 @@ struct Row<'a> {
 }
 
 impl Rows {
-    /// No rows yet, each of which will have so many numbers: a multiple of [`BLOCK`].
+    /// No rows, with this number of columns: a multiple of [`BLOCK`].
     pub(crate) fn new(columns: usize) -> Self {
         Self { width: columns / BLOCK, quants: Vec::new(), scales: Vec::new() }
     }
 
-    /// The same, with room for so many rows.
+    /// The same, with capacity for this many rows.
     pub(crate) fn with_capacity(columns: usize, rows: usize) -> Self {
         let blocks = columns / BLOCK * rows;
         Self {
@@ -55,7 +55,7 @@ impl Rows {
         self.quants.len() * (size_of::<Quants>() + size_of::<f32>())
     }
 
-    /// Puts others in the place of all rows.
+    /// Replaces all rows.
     pub(crate) fn set(&mut self, numbers: &[f32], processor: Processor) {
         self.quants.clear();
         self.scales.clear();
@@ -92,7 +92,7 @@ impl Rows {
         }
     }
 
-    /// The products of all inputs with all of these rows: for each input, one number a row.
+    /// Multiplies all inputs with all rows: one number per row for each input.
     pub(crate) fn multiply(&self, inputs: &Rows, out: &mut [f32], pool: &ThreadPool) {
         let rows = self.len();
         let threads = pool.threads();
@@ -116,7 +116,7 @@ impl Rows {
     }
 }
 
-/// The nearest numbers of 8 bits, and what they are to be multiplied by.
+/// The nearest 8-bit numbers, and their scale.
 #[inline(always)]
 fn quantised(numbers: &[f32; BLOCK]) -> (Quants, f32) {
     let largest = numbers.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));

@@ -1,4 +1,4 @@
-//! Byte-level BPE: texts to tokens by merging neighbours, the earliest learned pair first.
+//! Byte-level BPE: tokenizes texts by merging neighbours, by rank of the pair.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -10,11 +10,11 @@ use crate::pre_tokenizer::PreTokenizer;
 #[derive(Debug)]
 pub(crate) struct Bpe {
     splitter: PreTokenizer,
-    /// The token of each byte alone. A byte that has none is left out.
+    /// The token of each byte. A byte without one is skipped.
     bytes: [Option<u32>; 256],
-    /// The rank of a pair, and the token that it becomes.
+    /// Rank of a pair, and its merged token.
     merges: HashMap<(u32, u32), (u32, u32)>,
-    /// Tokens that are written by name in a text.
+    /// Special tokens, matched by name in a text.
     special: AhoCorasick,
     special_ids: Vec<u32>,
 }
@@ -22,9 +22,9 @@ pub(crate) struct Bpe {
 #[derive(Debug)]
 pub(crate) struct Vocabulary<'a> {
     pub(crate) tokens: &'a [String],
-    /// Pairs of tokens with a space between them, the first learned first.
+    /// Token pairs separated by a space, by rank.
     pub(crate) merges: &'a [String],
-    /// Tokens that are written by name in a text.
+    /// Special tokens, matched by name in a text.
     pub(crate) special: Vec<u32>,
 }
 
@@ -34,7 +34,7 @@ struct Link {
     token: u32,
     before: Option<usize>,
     after: Option<usize>,
-    /// Whether it became a part of the one before it.
+    /// Whether it was merged into its predecessor.
     is_merged: bool,
 }
 
@@ -88,8 +88,8 @@ impl Bpe {
         }
     }
 
-    /// Merges the tokens of a word as long as there is a pair. A queue finds the next one, so that a
-    /// long word takes hardly more than linear time.
+    /// Merges the tokens of a word until no pair is left. A priority queue finds the next one, so
+    /// that long words take nearly linear time.
     fn merge(&self, word: impl Iterator<Item = u32>, out: &mut Vec<u32>) {
         let mut links: Vec<Link> = word
             .enumerate()
@@ -108,7 +108,7 @@ impl Bpe {
             queue.extend(self.pair(&links, left));
         }
         while let Some(Reverse((_, left, merged))) = queue.pop() {
-            // What was queued may have changed since.
+            // A queued pair may be outdated.
             let still = self.pair(&links, left).is_some_and(|Reverse(pair)| pair.2 == merged);
             let Some(right) = links[left].after.filter(|_| still) else { continue };
             let after = links[right].after;

@@ -1,4 +1,4 @@
-//! A GGUF file: its header, checked against its length and against what can be computed here.
+//! A GGUF file: its header, checked against the file length and the supported features.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -9,15 +9,15 @@ use crate::gguf::{Header, Value};
 use crate::quantisation::Form;
 use crate::{Problem, Result};
 
-/// The most that may stand before the weights: names, tokens, the chat template. Models of today have
-/// a third of it.
+/// Maximum size before the weights: names, tokens, the chat template. Current models use a
+/// third of it.
 const MAX_HEADER_BYTES: u64 = 32 * 1024 * 1024;
-/// What the numbers of a header may be at most; models of today stay far below.
+/// Maximum values of header fields; current models stay far below.
 const MAX_LAYERS: usize = 1024;
 const MAX_HEADS: usize = 1024;
 const MAX_WIDTH: usize = 1 << 20;
 
-/// The one architecture that is computed here.
+/// The only supported architecture.
 const ARCHITECTURE: &str = "llama";
 
 #[derive(Debug)]
@@ -31,15 +31,15 @@ pub(crate) struct GgufFile {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shape {
     pub(crate) layers: usize,
-    /// Width of the residual stream: numbers a token has between layers.
+    /// Width of the residual stream: numbers per token between layers.
     pub(crate) width: usize,
-    /// Numbers within the feed-forward part of a layer.
+    /// Width of the feed-forward part of a layer.
     pub(crate) inner: usize,
     pub(crate) heads: usize,
     /// Heads of keys and values; several heads share one.
     pub(crate) kv_heads: usize,
     pub(crate) head: usize,
-    /// Numbers of a head that are turned by their place.
+    /// Rotated numbers of a head (`RoPE`).
     pub(crate) turned: usize,
     pub(crate) turn_base: f32,
     pub(crate) epsilon: f32,
@@ -81,7 +81,7 @@ impl GgufFile {
         self.header.text(key)
     }
 
-    /// Where a tensor is, once it is certain that the file has all of it.
+    /// Location of a tensor, checked to be in the file.
     pub(crate) fn place(&self, name: &str) -> Result<Place> {
         let wrong = |what: String| self.wrong(format!("the tensor `{name}` {what}"));
         let Some(info) = self.header.tensors.get(name) else {
@@ -124,7 +124,7 @@ impl GgufFile {
 
     /// Hands over the numbers of a tensor, some rows at a time.
     pub(crate) fn read(&self, name: &str, mut take: impl FnMut(&[f32])) -> Result<()> {
-        /// Numbers that are read at a time.
+        /// Numbers read at once.
         const MAX_BATCH_TOKENS: usize = 1 << 18;
         let place = self.place(name)?;
         let broken =
@@ -207,7 +207,7 @@ impl Place {
 }
 
 impl Shape {
-    /// Numbers of the keys, or values, of one token in one layer.
+    /// Width of the keys, or values, of one token in one layer.
     pub(crate) fn shared(&self) -> usize {
         self.kv_heads * self.head
     }

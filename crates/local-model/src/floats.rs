@@ -1,12 +1,12 @@
-//! The work between products, written so that the compiler puts it into wide instructions.
+//! Element-wise operations, written for auto-vectorization.
 
 use crate::processor::Processor;
 use crate::thread_pool::ThreadPool;
 
-/// Numbers that are summed side by side.
+/// Numbers summed in parallel.
 const LANES: usize = 8;
 
-/// Each row divided by its size, times the weights.
+/// RMS normalisation of each row, times the weights.
 pub(crate) fn normalise(
     rows: &[f32],
     weights: &[f32],
@@ -41,7 +41,7 @@ pub(crate) fn add(to: &mut [f32], numbers: &[f32], processor: Processor) {
     );
 }
 
-/// Of rows that hold gates and then what they let through: what comes through.
+/// Applies gates: each row holds the gates, then the gated numbers.
 pub(crate) fn gate(rows: &[f32], inner: usize, out: &mut [f32], pool: &ThreadPool) {
     pool.share(out, inner, |index, out| {
         let row = &rows[2 * inner * index..][..2 * inner];
@@ -71,17 +71,17 @@ pub(crate) fn dot(left: &[f32], right: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
-/// e to the power of a number, to the last two digits or so; several at once.
+/// Exponential function, accurate to about the last two digits; vectorizes.
 #[inline(always)]
 pub(crate) fn exp(number: f32) -> f32 {
     use std::f32::consts::LOG2_E;
-    /// The natural logarithm of 2, in two parts of which the first has few digits.
+    /// The natural logarithm of 2 in two parts, the first with few digits.
     const HIGH: f32 = 0.693_359_4;
     const LOW: f32 = -2.121_944_4e-4;
     let number = number.clamp(-87.0, 88.0);
     let whole = (number * LOG2_E).round_ties_even();
     let rest = number - whole * HIGH - whole * LOW;
-    // The first terms of the series.
+    // First terms of the series.
     let mut sum = 1.0 / 5040.0;
     for term in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
         sum = sum * rest + term;

@@ -1,16 +1,16 @@
 //! The header of a GGUF file: its keys, and where each tensor is.
 //!
-//! Every length in the header is checked against the bytes that are there before memory is taken for
-//! it, so a hostile file costs no more than a small multiple of its size.
+//! Every length in the header is checked against the remaining bytes before memory is
+//! allocated, so a hostile file costs no more than a small multiple of its size.
 
 use std::collections::HashMap;
 
 use crate::quantisation::Form;
 
-/// What tensors are aligned to unless the header says otherwise.
+/// Default alignment of tensors.
 const DEFAULT_ALIGNMENT: usize = 32;
 const MAX_DIMENSIONS: u32 = 4;
-/// How deep arrays may be within arrays. No file of today nests them at all.
+/// Maximum nesting of arrays. Current files do not nest them.
 const MAX_DEPTH: u32 = 4;
 
 #[derive(Debug)]
@@ -28,13 +28,13 @@ pub(crate) enum Value {
     Text(String),
     Texts(Vec<String>),
     Integers(Vec<i32>),
-    /// Of a kind that nothing here reads.
+    /// A type that is not read.
     Other,
 }
 
 #[derive(Debug)]
 pub(crate) struct Tensor {
-    /// The slowest dimension first.
+    /// Slowest dimension first.
     pub(crate) dimensions: Vec<u64>,
     pub(crate) form: Form,
     pub(crate) offset: u64,
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over so many values of one kind.
+    /// Skips values of one type.
     fn skip(&mut self, kind: u32, count: u64, depth: u32) -> Result<(), String> {
         let size = match kind {
             0 | 1 | 7 => 1,
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         Ok(text.trim_end_matches('\0').to_owned())
     }
 
-    /// A length or a count, which the first version wrote in four bytes.
+    /// A length or a count; version 1 uses four bytes.
     fn length(&mut self) -> Result<u64, String> {
         if self.version == 1 { self.u32().map(u64::from) } else { self.u64() }
     }

@@ -1,4 +1,4 @@
-//! One file that answers: loaded on first use, shared by so many at once, let go when idle.
+//! One model file: loaded on first use, shared by concurrent requests, unloaded when idle.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,22 +15,22 @@ use crate::{Defaults, Piece, Problem, Refusal, Request, Result};
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub path: PathBuf,
-    /// The most tokens of a conversation with its answer; never more than the model was made for.
+    /// Maximum tokens of a conversation with its answer, capped at the model's context.
     pub window: u32,
-    /// How many answers are computed at once.
+    /// Maximum concurrent answers.
     pub at_once: usize,
-    /// How many more may wait.
+    /// Maximum queued requests.
     pub waiting: usize,
-    /// How many threads share the work of an answer that is computed alone.
+    /// Number of threads for a single answer.
     pub threads: usize,
-    /// Its memory is let go after so long without a request.
+    /// Unload after this long without requests.
     pub idle: Duration,
-    /// What holds where a request says nothing.
+    /// Defaults of missing request fields.
     pub defaults: Defaults,
 }
 
 impl Settings {
-    /// What suits this machine.
+    /// Defaults for this machine.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -58,11 +58,11 @@ pub struct Memory {
     pub conversations_bytes: u64,
 }
 
-/// An answer as it is made. Dropping it stops the work within one token.
+/// An answer being generated. Dropping it stops the work within one token.
 #[derive(Debug)]
 pub struct Generation {
     pub prompt_tokens: u32,
-    /// How much of it had been computed for the turn before.
+    /// Tokens that were cached from the turn before.
     pub cached_tokens: u32,
     pieces: mpsc::Receiver<Result<Piece>>,
 }
@@ -73,7 +73,7 @@ struct Shared {
     turns: Arc<Semaphore>,
     waiting: AtomicUsize,
     busy: Arc<AtomicUsize>,
-    /// Held while the file is loaded, so that this is done once.
+    /// Held while the file is loaded, so that it is loaded once.
     loading: Mutex<()>,
     loaded: Mutex<Loaded>,
 }
@@ -82,7 +82,7 @@ struct Shared {
 struct Loaded {
     model: Option<Arc<Model>>,
     last_use: Instant,
-    /// Whether something waits to let the memory go.
+    /// Whether the idle timer runs.
     is_watched: bool,
 }
 
@@ -108,7 +108,7 @@ impl Host {
         })
     }
 
-    /// Waits for its turn, loads the file if need be, and begins an answer.
+    /// Waits in the queue, loads the file if necessary, and starts an answer.
     pub async fn generate(&self, request: Request) -> Result<Generation, Refusal> {
         let permit = self.shared.turn().await?;
         let (begin, has_begun) = oneshot::channel();
@@ -143,7 +143,7 @@ impl Shared {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until an answer may be computed, unless too many wait already.
+    /// Waits for a computing slot, unless the queue is full.
     async fn turn(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         if let Ok(permit) = self.turns.clone().try_acquire_owned() {
             return Ok(permit);
@@ -165,7 +165,7 @@ impl Shared {
         Ok(model)
     }
 
-    /// Says whether an answer begins, then computes it.
+    /// Reports whether an answer starts, then computes it.
     fn answer(
         &self,
         request: Request,
@@ -187,7 +187,7 @@ impl Shared {
         }
     }
 
-    /// Starts the timer that frees the memory of an idle model.
+    /// Starts the timer that unloads an idle model.
     fn watch(self: &Arc<Self>, runtime: &tokio::runtime::Handle) {
         let mut loaded = self.loaded();
         loaded.last_use = Instant::now();

@@ -7,7 +7,7 @@ pub(crate) struct KvCache {
     head: usize,
 }
 
-/// The keys and values of one layer: for each shared head, one row a token.
+/// Keys and values of one layer: for each shared head, one row per token.
 #[derive(Debug, Clone)]
 pub(crate) struct KvCacheLayer {
     pub(crate) keys: Vec<Vec<f32>>,
@@ -34,12 +34,12 @@ impl KvCache {
         rows.map(|rows| rows.capacity() * size_of::<f32>()).sum()
     }
 
-    /// How many tokens it begins with in common with others.
+    /// Length of the common prefix with other tokens.
     pub(crate) fn common(&self, tokens: &[u32]) -> usize {
         self.tokens.iter().zip(tokens).take_while(|(left, right)| left == right).count()
     }
 
-    /// The first tokens, by themselves.
+    /// A copy of the first tokens.
     pub(crate) fn first(&self, count: usize) -> Self {
         let rows = |all: &Vec<Vec<f32>>| {
             all.iter().map(|rows| rows[..count * self.head].to_vec()).collect()
@@ -55,7 +55,7 @@ impl KvCache {
         }
     }
 
-    /// Gives back memory that is not used.
+    /// Frees unused memory.
     pub(crate) fn shrink(&mut self) {
         for layer in &mut self.layers {
             for rows in layer.keys.iter_mut().chain(&mut layer.values) {
@@ -64,7 +64,7 @@ impl KvCache {
         }
     }
 
-    /// The layers, to be extended by the rows of the same tokens each.
+    /// The layers, each to be extended by rows of the same tokens.
     pub(crate) fn layers(&mut self) -> &mut [KvCacheLayer] {
         &mut self.layers
     }

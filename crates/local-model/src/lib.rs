@@ -1,10 +1,10 @@
 //! Answers of a language model, computed from a GGUF file on this machine's processor.
 //!
-//! [`About`] says what a file is, from its header alone. A [`Host`] answers with one file: it loads
-//! it on first use, lets so many requests compute at once and so many wait, keeps what it computed
-//! of a conversation for the next turn, and lets go of the memory when nobody asks for a while.
+//! [`About`] describes a file from its header alone. A [`Host`] answers with one file: it
+//! loads it on first use, limits concurrent and queued requests, caches the computed state of
+//! a conversation for the next turn, and frees the memory when idle.
 //!
-//! Whatever form the weights have in the file, they are held in memory as blocks of 8 bits, for which
+//! Whatever the format in the file, weights are kept in memory as blocks of 8 bits, for which
 //! there is one fast kernel.
 
 #![expect(missing_docs, reason = "the names of most items explain them")]

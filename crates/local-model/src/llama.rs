@@ -11,13 +11,13 @@ use crate::kv_cache::KvCache;
 use crate::processor::Processor;
 use crate::thread_pool::ThreadPool;
 
-/// How many tokens of a prompt are computed together at most.
+/// Maximum tokens of a prompt computed together.
 pub(crate) const MAX_BATCH_TOKENS: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Llama {
     pub(crate) shape: Shape,
-    /// One row a token; also what the last layer's numbers are compared with, unless `last` is.
+    /// One row per token; also the output matrix, unless `last` is set.
     tokens: Rows,
     layers: Vec<Layer>,
     last_norm: Vec<f32>,
@@ -28,20 +28,20 @@ pub(crate) struct Llama {
 #[derive(Debug)]
 struct Layer {
     first_norm: Vec<f32>,
-    /// Queries, keys and values, one after the other.
+    /// Queries, keys and values, in this order.
     asked: Rows,
     attended: Rows,
     second_norm: Vec<f32>,
-    /// Gates and what they let through, one after the other.
+    /// Gates, then the gated numbers.
     opened: Rows,
     closed: Rows,
 }
 
 #[derive(Debug)]
 pub(crate) struct Activations {
-    /// What goes from layer to layer: one row a token.
+    /// Residual stream: one row per token.
     stream: Vec<f32>,
-    /// What is added to it.
+    /// The update of it.
     change: Vec<f32>,
     asked: Vec<f32>,
     attended: Vec<f32>,
@@ -50,12 +50,12 @@ pub(crate) struct Activations {
     stream_input: Rows,
     attended_input: Rows,
     inner_input: Rows,
-    /// One number for each token: how likely it comes next, before softmax.
+    /// The logit of each token: its likelihood before softmax.
     pub(crate) logits: Vec<f32>,
 }
 
 impl Llama {
-    /// Loads the weights of a file, with all threads there are.
+    /// Loads the weights of a file with all threads.
     pub(crate) fn load(file: &GgufFile) -> Result<Self> {
         let shape = file.shape.clone();
         let layers: Result<Vec<Layer>> =
@@ -80,7 +80,7 @@ impl Llama {
         layers.sum::<usize>() + ends
     }
 
-    /// A conversation of which nothing is computed.
+    /// The cache of an empty conversation.
     pub(crate) fn nothing(&self) -> KvCache {
         KvCache::new(self.shape.layers, self.shape.kv_heads, self.shape.head)
     }
@@ -122,7 +122,7 @@ impl Llama {
         self.compare(activations, pool);
     }
 
-    /// Compares what came out for the last token with every token.
+    /// Computes the logits of the last token's output.
     fn compare(&self, activations: &mut Activations, pool: &ThreadPool) {
         let Activations { stream, change, stream_input, logits, .. } = activations;
         let last = &stream[stream.len() - self.shape.width..];
@@ -174,7 +174,7 @@ impl Activations {
     }
 }
 
-/// The rows of several tensors, one after the other.
+/// The concatenated rows of several tensors.
 fn rows(file: &GgufFile, names: &[String]) -> Result<Rows> {
     let processor = Processor::detect();
     let places = names.iter().map(|name| file.place(name)).collect::<Result<Vec<_>, _>>()?;

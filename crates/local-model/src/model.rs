@@ -1,4 +1,4 @@
-//! A loaded model, and the answers it gives.
+//! A loaded model and its generation.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::thread_pool::ThreadPool;
 use crate::tokenizer::Tokenizer;
 use crate::{Defaults, End, Message, Piece, Refusal, Request, Result, Sampling};
 
-/// How many conversations are cached for their next turn, and in how much memory.
+/// Limits of cached conversations: number and memory.
 const MAX_CACHES: usize = 8;
 const MAX_CACHE_BYTES: usize = 96 * 1024 * 1024;
 
@@ -25,11 +25,11 @@ pub(crate) struct Model {
     template: Template,
     window: usize,
     defaults: Defaults,
-    /// Conversations with their owners, the latest last.
+    /// Conversations with their owners, the most recent last.
     caches: Mutex<Vec<(String, KvCache)>>,
 }
 
-/// Where an answer goes. The channel has room for a whole answer.
+/// The output channel. It has room for a whole answer.
 pub(crate) type Out = Sender<Result<Piece>>;
 
 /// A conversation that is ready to be answered.
@@ -78,7 +78,7 @@ impl Model {
         self.caches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tokens of a conversation, with what is known of it already.
+    /// The tokens of a conversation, with its cached prefix.
     pub(crate) fn prepare(&self, request: Request) -> Result<Prompt, Refusal> {
         let Request { mut messages, sampling, owner } = request;
         let has_system = messages.first().is_some_and(|message| message.role == "system");
@@ -123,7 +123,7 @@ impl Model {
     fn keep(&self, owner: String, mut kept: KvCache) {
         kept.shrink();
         let mut all = self.caches();
-        // What it went on from is part of it.
+        // The extended conversation is part of it.
         all.retain(|(of, old)| *of != owner || old.common(kept.tokens()) < old.len());
         all.push((owner, kept));
         let mut memory: usize = all.iter().map(|(_, kept)| kept.bytes()).sum();
@@ -143,7 +143,7 @@ struct Generator<'a> {
 }
 
 impl Generator<'_> {
-    /// Reads the prompt, from where it is not known.
+    /// Computes the uncached part of the prompt.
     fn read(&mut self, prompt: &[u32]) -> Option<()> {
         prompt[self.kept.len()..].chunks(MAX_BATCH_TOKENS).try_for_each(|part| self.follow(part))
     }

@@ -1,14 +1,14 @@
-//! Splits a text into words before BPE. By hand instead of by the regular expressions
-//! that define them: these need an engine that looks ahead, and are slower.
+//! Splits a text into words before BPE. Hand-written: the defining regular expressions need an
+//! engine with look-ahead, and are slower.
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
-/// How words are found, by the name that files give it.
+/// The splitting rules, by their name in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PreTokenizer {
     /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
     Gpt2,
-    /// The same between digits, each of which is a word.
+    /// The same, but each digit is a word.
     SmolLm,
     /// `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
     /// ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -35,7 +35,7 @@ impl PreTokenizer {
         }
     }
 
-    /// The words of a text, which together are the text.
+    /// The words of a text; concatenated, they are the text.
     pub(crate) fn words(self, text: &str) -> impl Iterator<Item = &str> {
         let (mut part, mut rest) = ("", text);
         std::iter::from_fn(move || {
@@ -51,7 +51,7 @@ impl PreTokenizer {
     }
 }
 
-/// The length of what is before the first digit; that of the digit where it comes first.
+/// Length before the first digit; if it comes first, that of the digit.
 fn to_digit(text: &str) -> usize {
     match text.find(char::is_numeric) {
         Some(0) => text.chars().next().map_or(0, char::len_utf8),
@@ -99,14 +99,14 @@ fn llama3(text: &str) -> usize {
     }
 }
 
-/// Signs, with the ends of lines after them.
+/// Punctuation, then line ends.
 fn signs(text: &str) -> usize {
     let signs = run(text, Class::Other);
     let ends = text[signs..].bytes().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
     signs + ends
 }
 
-/// Spaces, without the last one where a word follows it.
+/// Spaces, without the last one if a word follows.
 fn spaces(text: &str) -> usize {
     let all = run(text, Class::Space);
     let last = text[..all].chars().next_back().map_or(0, char::len_utf8);

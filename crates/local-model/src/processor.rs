@@ -1,11 +1,11 @@
-//! What this processor can do: chosen once, then carried to where the work is.
+//! Instruction sets of this processor: detected once, then passed to the kernels.
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Processor {
     /// AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     V3(pulp::x86::V3),
-    /// Those that every processor of the target has.
+    /// The baseline of the target.
     Plain,
 }
 
@@ -18,7 +18,7 @@ impl Processor {
         Self::Plain
     }
 
-    /// Runs work that the compiler is to put into wide instructions; it must be inlined.
+    /// Runs work that the compiler should vectorize; it must be inlined.
     #[inline(always)]
     pub(crate) fn run<R>(self, work: impl FnOnce() -> R) -> R {
         match self {

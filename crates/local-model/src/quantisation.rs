@@ -1,4 +1,4 @@
-//! The forms in which a file stores numbers, as GGML defines them.
+//! Storage formats of numbers in a file, as defined by GGML.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -17,7 +17,7 @@ pub(crate) enum Form {
     Q6K,
 }
 
-/// The numbers that share the scales of one block in the forms whose names end with `K`.
+/// Numbers per block in the formats whose names end with `K`.
 const SUPER_BLOCK: usize = 256;
 
 impl Form {
@@ -132,8 +132,8 @@ fn q5_1(block: &[u8], out: &mut Vec<f32>) {
     small(&block[8..], fifth, |quant| f32::from(quant) * scale + least, out);
 }
 
-/// Sixteen bytes hold the low four bits of 32 numbers: first the lower halves, then the upper ones.
-/// The fifth bits are in a word of their own.
+/// Sixteen bytes hold the low four bits of 32 numbers: first the lower halves, then the upper
+/// ones. The fifth bits are in a separate word.
 fn small(quants: &[u8], fifth: u32, number: impl Fn(u8) -> f32, out: &mut Vec<f32>) {
     let fifth = |index: usize| if fifth >> index & 1 == 1 { 16 } else { 0 };
     let low = quants.iter().enumerate();
@@ -200,7 +200,7 @@ fn q6k(block: &[u8], out: &mut Vec<f32>) {
     });
 }
 
-/// The numbers of a large block, of which so many share a scale.
+/// The numbers of a large block, in groups that share a scale.
 fn groups<const N: usize>(out: &mut Vec<f32>, number: impl Fn(usize, usize) -> f32) {
     out.extend((0..SUPER_BLOCK).map(|index| number(index / N, index)));
 }
@@ -215,7 +215,7 @@ fn four_bits(quants: &[u8], index: usize) -> u8 {
     quants[index / 64 * 32 + index % 32] >> (index % 64 / 32 * 4) & 15
 }
 
-/// The scale of a group of 32, and the least number in it, both of six bits.
+/// Scale and minimum of a group of 32, six bits each.
 fn scale_and_least(block: &[u8], group: usize) -> (f32, f32) {
     let packed = &block[4..16];
     let (scale, least) = if group < 4 {

@@ -1,4 +1,4 @@
-//! What is asked of a model, and what it gives back.
+//! Requests to a model and their results.
 
 use crate::Problem;
 
@@ -6,7 +6,7 @@ use crate::Problem;
 pub struct Request {
     pub messages: Vec<Message>,
     pub sampling: Sampling,
-    /// Who asks: what was computed for one owner is never used for another.
+    /// The owner: cached state is never shared between owners.
     pub owner: String,
 }
 
@@ -17,31 +17,31 @@ pub struct Message {
     pub content: String,
 }
 
-/// How an answer is drawn; what is not given is as the model's [`Defaults`] say.
+/// Sampling settings; missing ones are taken from the model's [`Defaults`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sampling {
-    /// The most tokens of the answer; never more than the window has room for.
+    /// Maximum tokens of the answer, capped at the rest of the window.
     pub max_tokens: Option<u32>,
-    /// 0 always takes the likeliest token.
+    /// 0 always takes the most likely token.
     pub temperature: Option<f32>,
-    /// Only the likeliest tokens that together are this likely are drawn from.
+    /// Nucleus sampling: total probability of the candidates.
     pub top_p: Option<f32>,
-    /// The same seed gives the same text.
+    /// The same seed produces the same text.
     pub seed: Option<u64>,
     /// The answer ends before the first of these.
     pub stop: Vec<String>,
-    /// Above 1, tokens that came lately become less likely.
+    /// Above 1, recent tokens become less likely.
     pub repeat_penalty: Option<f32>,
-    /// Taken once from tokens that were in the answer.
+    /// Subtracted once from tokens that occur in the answer.
     pub presence_penalty: f32,
-    /// Taken from tokens for each time they were in the answer.
+    /// Subtracted from tokens for each occurrence in the answer.
     pub frequency_penalty: f32,
 }
 
-/// What holds where a request says nothing.
+/// Defaults of missing request fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Defaults {
-    /// The first message of conversations that have no system message.
+    /// System message of conversations without one.
     pub system: Option<String>,
     pub temperature: f32,
     pub top_p: f32,
@@ -56,7 +56,7 @@ impl Default for Defaults {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Words, at least one character.
+    /// Text of at least one character.
     Text(String),
     End {
         reason: End,
@@ -66,9 +66,9 @@ pub enum Piece {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The model came to its end, or to a stop sequence.
+    /// The model ended the answer, or wrote a stop sequence.
     Stop,
-    /// As many tokens as were allowed, or as the window has room for.
+    /// The token limit or the window was reached.
     Length,
 }
 
@@ -76,7 +76,7 @@ pub enum End {
 pub enum Refusal {
     #[error("the prompt has {prompt} tokens, but the model's context window has only {window}")]
     TooLong { prompt: usize, window: usize },
-    /// The model's chat template does not take this conversation; the words are the template's.
+    /// The chat template rejects this conversation; the message is the template's.
     #[error("the model's chat template rejected this conversation: {0}")]
     Template(String),
     #[error("the request queue is full")]

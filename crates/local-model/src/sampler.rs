@@ -1,10 +1,10 @@
-//! Sampling: which token comes next.
+//! Sampling of the next token.
 
 use crate::{Defaults, Sampling};
 
-/// How many of the last tokens count as having come lately.
+/// Number of last tokens that count as recent.
 const LATELY: usize = 64;
-/// The likeliest tokens, which are sorted; more are looked at only if these are not likely enough.
+/// Number of sorted likeliest tokens; more are considered only if these do not suffice.
 const LIKELIEST: usize = 256;
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Sampler {
     presence_penalty: f32,
     frequency_penalty: f32,
     random: fastrand::Rng,
-    /// How often each token was in the answer; few are.
+    /// Token counts of the answer; sparse.
     answer: Vec<(u32, u16)>,
     /// Reused to avoid allocations.
     candidates: Vec<(f32, u32)>,
@@ -35,7 +35,7 @@ impl Sampler {
         }
     }
 
-    /// Draws the token that follows `before`.
+    /// Samples the token after `before`.
     pub(crate) fn next(&mut self, logits: &mut [f32], before: &[u32]) -> u32 {
         self.discourage(logits, before);
         let token = if self.temperature <= 0.0 { best(logits) } else { self.by_chance(logits) };

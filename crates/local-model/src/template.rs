@@ -1,4 +1,4 @@
-//! A conversation as the text that the model was taught with, by the template of its file.
+//! Renders a conversation with the chat template of the file.
 
 use minijinja::{Environment, Error, ErrorKind, context};
 
@@ -7,7 +7,7 @@ use crate::tokenizer::Tokenizer;
 use crate::{Message, Problem, Refusal};
 
 const MAX_BYTES: usize = 256 * 1024;
-/// How much a template may do.
+/// Limits on the work of a template.
 const MAX_STEPS: u64 = 1_000_000;
 
 const NAME: &str = "chat";
@@ -40,7 +40,7 @@ impl Template {
         Ok(Self(environment))
     }
 
-    /// The text of a conversation, up to where the answer begins.
+    /// The prompt of a conversation, up to the start of the answer.
     pub(crate) fn text(&self, messages: &[Message], tokens: &Tokenizer) -> Result<String, Refusal> {
         let messages: Vec<Message> = messages
             .iter()

@@ -1,19 +1,19 @@
-//! The text of an answer as it grows: whole characters, and nothing of a stop sequence.
+//! Decodes the text of an answer incrementally: whole characters, without stop sequences.
 
 #[derive(Debug)]
 pub(crate) struct Text {
     stops: Vec<String>,
-    /// Bytes of a character that is not whole.
+    /// Bytes of an incomplete character.
     broken: Vec<u8>,
-    /// Text that may be the beginning of a stop sequence.
+    /// Text that may be the start of a stop sequence.
     held: String,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Grown {
-    /// The answer continues; this much of it is certain.
+    /// The answer continues; this text is final.
     On(String),
-    /// A stop sequence came after this.
+    /// A stop sequence follows this text.
     Stopped(String),
 }
 
@@ -27,7 +27,7 @@ impl Text {
         self.broken.extend_from_slice(bytes);
         let whole = match str::from_utf8(&self.broken) {
             Ok(text) => text.len(),
-            // What is not whole yet waits; what can never be whole does not.
+            // Incomplete bytes are held back; invalid ones are not.
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Err(_) => self.broken.len(),
         };
@@ -44,13 +44,13 @@ impl Text {
         Grown::On(std::mem::replace(&mut self.held, rest))
     }
 
-    /// What is left when nothing follows.
+    /// The remaining text at the end.
     pub(crate) fn end(mut self) -> String {
         self.held.push_str(&String::from_utf8_lossy(&self.broken));
         self.held
     }
 
-    /// How much of the end may be the beginning of a stop sequence.
+    /// Length of the end that may be the start of a stop sequence.
     fn unsure(&self) -> usize {
         let overlap = |stop: &String| {
             let ends = (1..stop.len()).rev().filter(|end| stop.is_char_boundary(*end));

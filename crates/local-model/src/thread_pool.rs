@@ -9,18 +9,18 @@ use rayon::slice::ParallelSliceMut;
 use crate::Problem;
 use crate::processor::Processor;
 
-/// The threads of one answer. They share its work while no other answer is computed; otherwise one
-/// of them does it alone, and each answer has a core. What comes out is the same.
+/// The threads of one answer. They share its work if no other answer is computed; otherwise
+/// one of them does it alone, so that each answer has a core. The result is the same.
 #[derive(Debug)]
 pub(crate) struct ThreadPool {
     pub(crate) processor: Processor,
     pool: rayon::ThreadPool,
-    /// How many answers are computed at the moment, of all crews.
+    /// Number of answers being computed, by all pools.
     busy: Arc<AtomicUsize>,
 }
 
 impl ThreadPool {
-    /// So many threads for one answer; `busy` counts the answers of all crews.
+    /// Opens a pool for one answer; `busy` counts the answers of all pools.
     pub(crate) fn open(threads: usize, busy: Arc<AtomicUsize>) -> Result<Self, Problem> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.max(1))
@@ -40,7 +40,7 @@ impl ThreadPool {
         if self.busy.load(Ordering::Relaxed) > 1 { 1 } else { self.pool.current_num_threads() }
     }
 
-    /// Gives parts of `out` to the threads, each of `size` numbers but the last.
+    /// Splits `out` into parts for the threads, each of `size` numbers except the last.
     pub(crate) fn share(
         &self,
         out: &mut [f32],

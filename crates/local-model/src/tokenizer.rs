@@ -1,4 +1,4 @@
-//! Text to tokens and back, as the file says.
+//! Tokenizer of a file: text to tokens and back.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use crate::pre_tokenizer::PreTokenizer;
 /// Separates the parts of a split token name; no text contains it.
 pub(crate) const APART: char = '\u{F8FF}';
 
-/// Names of tokens that end an answer, beside the one the file names.
+/// Names of further tokens that end an answer.
 const ENDS: &[&str] = &["<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>", "</s>"];
 
 /// A token without text.
 const CONTROL: i32 = 3;
-/// Kinds of tokens whose names stand for them in a text: unknown, control, of the user, unused.
+/// Types of tokens that are matched by name: unknown, control, user-defined, unused.
 const SPECIAL: std::ops::RangeInclusive<i32> = 2..=5;
 /// Keys that name the first and the last token.
 const BEGIN: &str = "tokenizer.ggml.bos_token_id";
@@ -25,13 +25,13 @@ const END: &str = "tokenizer.ggml.eos_token_id";
 #[derive(Debug)]
 pub(crate) struct Tokenizer {
     bpe: Bpe,
-    /// The bytes of each token; none of those that stand for no text.
+    /// The bytes of each token; empty for tokens without text.
     pieces: Vec<Box<[u8]>>,
     ends: Vec<u32>,
     begin: Option<u32>,
-    /// Names of tokens that stand for no text, as a template writes them.
+    /// Names of tokens without text, as templates write them.
     names: Vec<String>,
-    /// The texts of the first and of the last token, as templates know them.
+    /// The texts of the first and of the last token, for templates.
     pub(crate) begin_text: String,
     pub(crate) end_text: String,
 }
@@ -88,7 +88,7 @@ impl Tokenizer {
         })
     }
 
-    /// The tokens of a text in which the names of tokens stand for them, but not across [`APART`].
+    /// Tokenizes a text; names of special tokens are matched, but not across [`APART`].
     pub(crate) fn encode(&self, text: &str) -> Vec<u32> {
         let mut tokens: Vec<u32> =
             text.split(APART).flat_map(|part| self.bpe.encode(part)).collect();
@@ -100,7 +100,7 @@ impl Tokenizer {
         tokens
     }
 
-    /// A member's words in which the names of tokens are only words.
+    /// A member's text, with names of tokens as plain text.
     pub(crate) fn apart(&self, words: &str) -> String {
         let mut words = words.replace(APART, "");
         for name in &self.names {
@@ -123,7 +123,7 @@ impl Tokenizer {
     }
 }
 
-/// How words are found in a text, before they are taken apart.
+/// The pre-tokenizer of a file.
 fn splitter(file: &GgufFile) -> Result<PreTokenizer> {
     let kind = file.text("tokenizer.ggml.model").unwrap_or("none");
     if kind != "gpt2" {

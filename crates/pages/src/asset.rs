@@ -55,12 +55,12 @@ impl AssetSet {
         Self { assets, version: format!("{digest:016x}") }
     }
 
-    /// The path below which the files are.
+    /// The path prefix of the files.
     pub fn path(&self) -> String {
         format!("/assets/{}", self.version)
     }
 
-    /// The response for a file; `None` if there is none of this name.
+    /// The response for a file; `None` for an unknown name.
     pub fn answer(&self, version: &str, name: &str, headers: &HeaderMap) -> Option<Response> {
         let asset = self.assets.iter().find(|asset| asset.name == name)?;
         let etag = format!("\"{}\"", self.version);
@@ -72,7 +72,7 @@ impl AssetSet {
         }
         let headers = response.headers_mut();
         secure(headers);
-        // A page of another release may still ask for its own version.
+        // A page of another release may request its own version.
         let caching = if version == self.version {
             "public, max-age=31536000, immutable"
         } else {

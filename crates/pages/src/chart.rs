@@ -7,28 +7,28 @@ use crate::{Html, escape};
 const STEP: usize = 10;
 const BAR: usize = 8;
 const HEIGHT: i64 = 1000;
-/// Series beyond these share the last colour.
+/// Maximum colours; further series share the last.
 const COLORS: usize = 8;
 
 /// A bar chart over days or other steps.
 #[derive(Debug, Clone)]
 pub struct BarChart<'a> {
-    /// What it shows.
+    /// Title.
     pub title: &'a str,
-    /// The names of the steps.
+    /// Labels of the steps.
     pub labels: &'a [String],
-    /// The stacked series, each with a value for each step.
+    /// The stacked series, with one value per step.
     pub series: &'a [Series],
-    /// A value with its unit.
+    /// Formats a value.
     pub show: fn(i64) -> String,
 }
 
-/// The values of one name.
+/// A named series of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
     /// Its name.
     pub name: String,
-    /// A value for each step.
+    /// One value per step.
     pub values: Vec<i64>,
 }
 
@@ -105,7 +105,7 @@ impl BarChart<'_> {
     }
 }
 
-/// A value as a height; a small one still shows.
+/// The height of a value; small values stay visible.
 fn scaled(value: i64, top: i64) -> i64 {
     if value <= 0 || top <= 0 {
         return 0;
@@ -114,7 +114,7 @@ fn scaled(value: i64, top: i64) -> i64 {
     i64::try_from(height).unwrap_or(HEIGHT).clamp(8, HEIGHT)
 }
 
-/// The next round number whose half is round too.
+/// The next round number with a round half.
 fn nice(number: i64) -> i64 {
     let mut power: i64 = 1;
     loop {

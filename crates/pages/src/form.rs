@@ -1,10 +1,10 @@
-//! What browsers send: the fields of forms, and where a request comes from.
+//! Browser input: form fields, and the origin of a request.
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
-/// The header of requests of scripts that has the token of forms.
+/// Header with the form token in script requests.
 pub const CSRF_HEADER: &str = "x-csrf-token";
 
 /// The fields of a form or of a query.
@@ -40,8 +40,8 @@ impl FromIterator<(String, String)> for Fields {
     }
 }
 
-/// Whether a page of this site sent the request: its origin must be the host of the request, or
-/// `public`, the host that the site has for others.
+/// Whether a page of this site sent the request: its origin must be the host of the request,
+/// or `public`, the public host of the site.
 pub fn is_same_site(headers: &HeaderMap, public: Option<&str>) -> bool {
     let text =
         |name: HeaderName| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
@@ -52,11 +52,11 @@ pub fn is_same_site(headers: &HeaderMap, public: Option<&str>) -> bool {
     is_own && fetched
 }
 
-/// Whether a request is for this machine at this port, by the host that the browser names. A page
-/// elsewhere can make its own name point at this machine, but the browser then sends that name.
+/// Whether the `Host` of a request is this machine at this port. Prevents DNS rebinding: a
+/// foreign name can resolve to this machine, but the browser then sends that name.
 pub fn is_for_this_machine(headers: &HeaderMap, uri: &Uri, port: u16) -> bool {
     let is_ours = |host: &str| {
-        // Browsers leave out the usual port.
+        // Browsers omit the default port.
         let (name, named_port) = host.split_once(':').unwrap_or((host, "80"));
         matches!(name, "127.0.0.1" | "localhost") && named_port == port.to_string()
     };

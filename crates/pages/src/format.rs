@@ -1,4 +1,4 @@
-//! Amounts, counts and times in words.
+//! Formats amounts, counts and times as text.
 
 use time::OffsetDateTime;
 
@@ -9,7 +9,7 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// Micro-credits as credits, with the fewest digits that are exact.
+/// Micro-credits as credits, with the fewest exact digits.
 pub fn credits(micros: i64) -> String {
     let sign = if micros < 0 { "\u{2212}" } else { "" };
     let size = micros.unsigned_abs();
@@ -19,7 +19,7 @@ pub fn credits(micros: i64) -> String {
     if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
-/// A number with its digits in groups of three.
+/// A number with its digits grouped by three.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -48,7 +48,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{}.{} {name}", tenths / 10, tenths % 10)
 }
 
-/// A length of time in microseconds.
+/// A duration in microseconds.
 pub fn duration(micros: i64) -> String {
     match micros.max(0) {
         micros if micros < SECOND => format!("{} ms", micros / 1000),
@@ -69,7 +69,7 @@ pub fn exact_time(micros: i64) -> String {
     format!("{}, {hour:02}:{minute:02}:{second:02} UTC", short_date(date))
 }
 
-/// A moment as seen from now, with the exact one on hover.
+/// A relative time, with the exact one on hover.
 pub fn moment(micros: i64, now: i64) -> Html {
     let words = ago(micros, now);
     let exact = exact_time(micros);

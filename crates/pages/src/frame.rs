@@ -1,4 +1,4 @@
-//! The facts that every page needs: title, assets, navigation, account.
+//! The data that every page needs: title, assets, navigation, account.
 
 use crate::{Html, icon};
 
@@ -11,7 +11,7 @@ pub struct Frame {
     pub site: String,
     /// The path of the assets: [`crate::AssetSet::path`].
     pub assets: String,
-    /// The links of the navigation. A page without them has no header.
+    /// Navigation links. A page without them has no header.
     pub nav: Vec<NavItem>,
     /// The signed-in account.
     pub account: Option<Account>,
@@ -19,7 +19,7 @@ pub struct Frame {
     pub notice: Option<Notice>,
     /// The token of all forms.
     pub csrf: String,
-    /// The field of a form that was refused; empty for none.
+    /// The refused field of a form; empty for none.
     pub wrong: &'static str,
 }
 
@@ -28,22 +28,22 @@ pub struct Frame {
 pub struct Notice {
     /// Its colour and icon.
     pub kind: &'static str,
-    /// What it says.
+    /// Text.
     pub text: String,
 }
 
 impl Notice {
-    /// Good news.
+    /// A success.
     pub fn good(text: impl Into<String>) -> Self {
         Self { kind: "good", text: text.into() }
     }
 
-    /// Bad news.
+    /// A failure.
     pub fn bad(text: impl Into<String>) -> Self {
         Self { kind: "bad", text: text.into() }
     }
 
-    /// What a page says after an action, by the word in its address.
+    /// The success notice for a word in the URL.
     pub fn done(texts: &[(&str, &str)], word: &str) -> Option<Self> {
         texts.iter().find(|(known, _)| *known == word).map(|(_, text)| Self::good(*text))
     }
@@ -53,7 +53,7 @@ impl Notice {
         icon(if self.kind == "good" { "check" } else { "warn" })
     }
 
-    /// Bad news interrupts a screen reader, good news wait.
+    /// A failure interrupts a screen reader, a success waits.
     pub fn role(&self) -> &'static str {
         if self.kind == "good" { "status" } else { "alert" }
     }
@@ -62,15 +62,15 @@ impl Notice {
 /// A link of the navigation.
 #[derive(Debug, Clone)]
 pub struct NavItem {
-    /// The heading above it, if it begins a group.
+    /// Heading above it, if it starts a group.
     pub group: &'static str,
     /// Its text.
     pub name: &'static str,
-    /// Its address.
+    /// Its path.
     pub path: &'static str,
     /// The name of its icon.
     pub icon: &'static str,
-    /// Whether it leads to the page itself.
+    /// Whether it leads to the current page.
     pub is_current: bool,
 }
 
@@ -79,12 +79,12 @@ pub struct NavItem {
 pub struct Account {
     /// Its name.
     pub name: String,
-    /// What it signed in with.
+    /// Its sign-in method.
     pub detail: String,
 }
 
 impl NavItem {
-    /// A link that begins a group if `group` is not empty.
+    /// A link; it starts a group if `group` is not empty.
     pub const fn new(
         group: &'static str,
         name: &'static str,
@@ -94,7 +94,7 @@ impl NavItem {
         Self { group, name, path, icon, is_current: false }
     }
 
-    /// These links, with the one of the page of this path marked.
+    /// These links, with the one of this path marked as current.
     pub fn marked(items: &[Self], path: &str) -> Vec<Self> {
         let marked = |item: &Self| Self { is_current: item.path == path, ..item.clone() };
         items.iter().map(marked).collect()

@@ -1,15 +1,15 @@
-//! Markup that needs no escaping, and the escaping of all other text.
+//! Trusted markup, and escaping of all other text.
 
 use std::fmt;
 
 use askama::filters::HtmlSafe;
 
-/// Markup that this crate made: templates print it as it is.
+/// Markup from this crate: templates print it unescaped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Html(pub(crate) String);
 
 impl Html {
-    /// Whether there is nothing to print.
+    /// Whether the markup is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -23,7 +23,7 @@ impl fmt::Display for Html {
 
 impl HtmlSafe for Html {}
 
-/// Text as HTML, for elements and quoted attributes.
+/// Escapes text for elements and quoted attributes.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,8 +1,8 @@
-//! Icons: one path each, drawn with the colour of the text.
+//! Icons: one path each, in the text colour.
 
 use crate::Html;
 
-/// The icon of a name; nothing for an unknown one. Icons are decoration: text says the same.
+/// The icon of a name; empty for an unknown one. Icons are decorative: the text says the same.
 pub fn icon(name: &str) -> Html {
     let path = match name {
         "home" => "M3 11 12 3l9 8M5 9.5V21h5v-6h4v6h5V9.5",

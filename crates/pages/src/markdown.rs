@@ -1,13 +1,13 @@
-//! Markdown of models as HTML, by an allow-list: no raw HTML, no images, links to the web alone.
+//! Renders Markdown of models by an allow-list: no raw HTML, no images, only web links.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use crate::{Html, escape};
 
-/// The longest text; the rest is left out.
+/// Maximum length; the rest is cut.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Renders Markdown of a stranger.
+/// Renders untrusted Markdown.
 pub fn markdown(text: &str) -> Html {
     let end = text.floor_char_boundary(MAX_BYTES);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
@@ -37,7 +37,7 @@ pub fn markdown(text: &str) -> Html {
 fn element(tag: TagEnd) -> &'static str {
     match tag {
         TagEnd::Paragraph => "p",
-        // The page itself has the first two levels.
+        // The page itself uses the first two levels.
         TagEnd::Heading(HeadingLevel::H1) => "h3",
         TagEnd::Heading(HeadingLevel::H2) => "h4",
         TagEnd::Heading(_) => "h5",

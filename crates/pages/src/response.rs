@@ -8,8 +8,8 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 
-/// Scripts, styles and requests of this site alone, nothing inline, no frames. The referrer policy is
-/// not `no-referrer`, with which browsers send `Origin: null` in forms.
+/// Only scripts, styles and requests of this site, nothing inline, no frames. The referrer
+/// policy is not `no-referrer`, with which browsers send `Origin: null` in forms.
 const HEADERS: [(HeaderName, &str); 7] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -42,7 +42,7 @@ pub fn html(status: StatusCode, page: String) -> Response {
     response
 }
 
-/// Leads to another page, which is fetched with `GET`.
+/// Redirects to another page, with `GET`.
 pub fn redirect(path: &str) -> Response {
     let mut response = html(StatusCode::SEE_OTHER, String::new());
     if let Ok(path) = HeaderValue::try_from(path) {

@@ -1,4 +1,4 @@
-//! The random tokens of cookies, and the tokens of forms that follow from them.
+//! Random cookie tokens, and the form tokens derived from them.
 
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
@@ -8,7 +8,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac};
 
 const RANDOM_BYTES: usize = 32;
-/// The length of a token as text.
+/// Length of a token as text.
 const TEXT_LENGTH: usize = 43;
 
 /// A random secret, such as the value of a session cookie.
@@ -16,7 +16,7 @@ const TEXT_LENGTH: usize = 43;
 pub struct Token(String);
 
 impl Token {
-    /// A new token; `None` if the machine returns no random bytes.
+    /// A new token; `None` if the system returns no random bytes.
     pub fn draw() -> Option<Self> {
         let mut bytes = [0; RANDOM_BYTES];
         SystemRandom::new().fill(&mut bytes).ok()?;
@@ -42,7 +42,7 @@ impl Token {
         &self.0
     }
 
-    /// What a server stores in its place.
+    /// The hash that a server stores.
     pub fn hash(&self) -> [u8; 32] {
         let digest = digest::digest(&digest::SHA256, self.0.as_bytes());
         digest.as_ref().try_into().unwrap_or_default()
@@ -54,7 +54,7 @@ impl Token {
         signed.as_ref().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
     }
 
-    /// Whether a form has the right token, compared in constant time.
+    /// Whether a form token is correct, compared in constant time.
     pub fn is_csrf(&self, offered: &str) -> bool {
         let offered: Option<Vec<u8>> = (0..offered.len())
             .step_by(2)
@@ -63,7 +63,7 @@ impl Token {
         offered.is_some_and(|offered| hmac::verify(&self.key(), b"form", &offered).is_ok())
     }
 
-    /// The header that sets a cookie to this token, for some seconds or until the browser ends.
+    /// The header that sets this cookie, for some seconds or for the browser session.
     pub fn set_cookie(
         &self,
         name: &str,

@@ -1,12 +1,12 @@
 //! Checks a file against its schema and reads it into structs.
 //!
-//! One walk over the tree does all of it: it reports every problem at its position, resolves
-//! references to variables, takes numbers and switches out of strings, and leaves out what cannot be
-//! used. What remains fits the structs, so that their derived `Deserialize` cannot fail.
+//! One walk over the tree reports every problem at its position, resolves references to
+//! variables, parses numbers and booleans in strings, and drops unusable values. The rest fits
+//! the structs, so that their derived `Deserialize` cannot fail.
 //!
-//! The crate `jsonschema` is not used for this. It would have to run on values that are resolved
-//! already, its errors would have to be worded and positioned anew, and values that a lenient
-//! reader replaces by their defaults would still be in the tree.
+//! The crate `jsonschema` is not used for this. It would have to run on resolved values, its
+//! errors would need new messages and positions, and values that a lenient reader replaces by
+//! defaults would still be in the tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +21,11 @@ use crate::reader::{Reader, Strictness, quoted};
 use crate::schema::{Schema, listed, names};
 use crate::text::Text;
 
-/// The longest time that can be configured: a year.
+/// Maximum configurable duration: a year.
 pub const MAX_SECONDS: f64 = 31_536_000.0;
 
 impl Reader<'_> {
-    /// Reads a value into a struct of its schema; nothing if a part that is needed is missing.
+    /// Reads a value into a struct of its schema; `None` if a required part is missing.
     pub fn read<T: DeserializeOwned>(&mut self, schema: &Schema, field: &Field<'_>) -> Option<T> {
         let value = self.value(&schema.0, field)?;
         self.take(&value, field)
@@ -40,7 +40,7 @@ impl Reader<'_> {
         read.ok()
     }
 
-    /// Checks a value. Returns it in the form that `serde` reads, or nothing if it cannot be used.
+    /// Checks a value. Returns it as input for `serde`; `None` if it cannot be used.
     pub fn value(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let format = schema["format"].as_str();
         let mut formats = self.formats.iter().copied().flatten();
@@ -56,7 +56,7 @@ impl Reader<'_> {
         Some(json!({"key": key, "line": position.line, "column": position.column, "value": value}))
     }
 
-    /// Checks a value by the type that its schema has.
+    /// Checks a value by the type in its schema.
     pub fn by_type(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         if let Some(alternatives) = schema["anyOf"].as_array() {
             return self.alternative(schema, alternatives, field);
@@ -73,7 +73,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The alternative that has the shape of the value.
+    /// The alternative for the shape of the value.
     fn alternative(&mut self, schema: &Json, all: &[Json], field: &Field<'_>) -> Option<Json> {
         let has_shape = |one: &&Json| match (&field.node.value, one["type"].as_str()) {
             (Value::Map(_), kind) => kind == Some("object"),
@@ -145,7 +145,7 @@ impl Reader<'_> {
         let tag = schema["x-tag"].as_str();
         let mut kind: Option<String> = None;
         let mut unknown = Vec::new();
-        // The tag first: it decides about the others.
+        // The tag first: others depend on it.
         let (first, rest): (Vec<_>, Vec<_>) =
             last_of_each(entries).partition(|(key, _)| Some(key.text.as_str()) == tag);
         for (key, node) in first.into_iter().chain(rest) {
@@ -197,8 +197,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Defaults that are paths start from the folder of the file, as those that are written do. A
-    /// mapping whose own default has values takes those that are not given from there.
+    /// Default paths are relative to the folder of the file, like configured ones. Missing values
+    /// of a mapping are taken from its own default.
     fn add_defaults(&self, schema: &Json, read: &mut Map<String, Json>) {
         for name in names(schema) {
             let property = &schema["properties"][name];
@@ -393,7 +393,7 @@ impl Reader<'_> {
     /// A number of at least 0; a time in seconds if its `format` is `seconds`.
     fn decimal(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let (value, _) = self.number(field, schema["x-unit"].as_f64(), &instead(schema))?;
-        // As it is written: without a fraction where there is none.
+        // As written: without a fraction if there is none.
         let number = |value: f64| serde_json::from_str(&value.to_string()).ok();
         if schema["format"] == "seconds" {
             if value == 0.0 && schema.get("exclusiveMinimum").is_some() {
@@ -421,7 +421,7 @@ impl Reader<'_> {
     }
 }
 
-/// A text as the structs read it: its value alone, or a [`Text`].
+/// A text for the structs: its value alone, or a [`Text`].
 pub fn text_value(schema: &Json, text: Text) -> Json {
     if schema["x-text"] == true { text.into() } else { text.value().into() }
 }
@@ -430,7 +430,7 @@ fn words(schema: &Json, keyword: &str) -> String {
     schema[keyword].as_str().unwrap_or_default().to_owned()
 }
 
-/// What is used instead of a wrong value.
+/// The replacement of a wrong value.
 fn instead(schema: &Json) -> String {
     match &schema["default"] {
         Json::Null => "the value is ignored".to_owned(),
@@ -439,7 +439,7 @@ fn instead(schema: &Json) -> String {
     }
 }
 
-/// Of keys that are given twice the last one counts.
+/// The last entry of each duplicate key.
 fn last_of_each(entries: &[(Key, Node)]) -> impl Iterator<Item = &(Key, Node)> {
     let last: BTreeMap<&str, usize> =
         entries.iter().enumerate().map(|(index, (key, _))| (key.text.as_str(), index)).collect();
@@ -453,12 +453,12 @@ fn is_for_others(property: &Json, kind: &str) -> bool {
     property["x-kinds"].as_array().is_some_and(|kinds| !kinds.iter().any(|one| one == kind))
 }
 
-/// What mappings with a tag are called.
+/// The name of mappings with a tag.
 fn words_of(schema: &Json) -> &str {
     schema["x-items"].as_str().unwrap_or("mappings")
 }
 
-/// The schema with the upper bound that it has for this kind.
+/// The schema with the maximum for this kind.
 fn with_maximum(property: &Json, kind: &str) -> Option<Json> {
     let most = property["x-maximum"].get(kind)?;
     let mut adapted = property.clone();

@@ -1,9 +1,8 @@
-//! How durations are written in a file: with a unit, as in `90s`, `15m`, `24h` and `30d`, or as a
-//! number in the unit of the key.
+//! Durations in a file: with a unit, as in `90s`, `15m`, `24h` and `30d`, or as a number in
+//! the unit of the key.
 //!
 //! The types here are for `#[serde(with = "..")]` on fields of type [`Duration`], or of type
-//! `Option<Duration>` where 0 is no duration at all. `schemars` takes the schema from the same
-//! attribute.
+//! `Option<Duration>` where 0 means none. `schemars` takes the schema from the same attribute.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,16 +10,16 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Seconds, also with a fraction.
+/// Seconds, with an optional fraction.
 #[derive(Debug)]
 pub struct AnySeconds<const MAY_BE_ZERO: bool>;
 
-/// Seconds of more than 0, also with a fraction.
+/// Positive seconds, with an optional fraction.
 pub type Seconds = AnySeconds<false>;
-/// Seconds of at least 0, also with a fraction.
+/// Non-negative seconds, with an optional fraction.
 pub type SecondsOrZero = AnySeconds<true>;
 
-/// A duration in whole seconds; a bare number counts units of so many seconds.
+/// A duration in whole seconds; a bare number counts units of this many seconds.
 #[derive(Debug)]
 pub struct Whole<const SECONDS: u64>;
 
@@ -33,7 +32,7 @@ pub type Days = Whole<86400>;
 
 /// The type of a field that holds a duration.
 pub trait DurationField {
-    /// From a duration of at least 0.
+    /// Converts a non-negative duration.
     fn from_duration(duration: Duration) -> Self;
     /// The duration; 0 if there is none.
     fn duration(&self) -> Duration;
@@ -70,7 +69,7 @@ impl<const MAY_BE_ZERO: bool> AnySeconds<MAY_BE_ZERO> {
         duration.map(T::from_duration).map_err(serde::de::Error::custom)
     }
 
-    /// Writes a field; nothing where 0 is not allowed and there is no duration.
+    /// Writes a field; nothing if 0 is not allowed and there is no duration.
     pub fn serialize<T, S>(field: &T, serializer: S) -> Result<S::Ok, S::Error>
     where
         T: DurationField,

@@ -1,23 +1,23 @@
-//! The profile's `.env`: names and values, one a line.
+//! The profile's `.env`: names and values, one per line.
 //!
-//! `NAME=value`, with or without `export`. Single quotes keep everything as it is, double quotes
-//! understand `\n`, `\r`, `\t`, `\"`, `\\` and `\$`, and both may go over several lines. Without
-//! quotes a `#` after white space begins a comment. Nothing is substituted in values.
+//! `NAME=value`, with or without `export`. Single quotes keep everything as it is, double
+//! quotes understand `\n`, `\r`, `\t`, `\"`, `\\` and `\$`, and both may go over several
+//! lines. Without quotes a `#` after white space begins a comment. Values are not substituted.
 //!
-//! The crate `dotenvy` is not used: it substitutes `$NAME` in values, and stops at the first bad
-//! line instead of leaving it out with a warning that has its number.
+//! The crate `dotenvy` is not used: it substitutes `$NAME` in values, and stops at the first
+//! bad line instead of skipping it with a warning.
 
 use std::collections::BTreeMap;
 
 use crate::problem::{self, Position, Problem};
 
-/// The largest file that is read, in bytes.
+/// Maximum file size, in bytes.
 pub const MAX_ENV_FILE_BYTES: usize = 1024 * 1024;
-/// The most variables of one file.
+/// Maximum variables per file.
 pub const MAX_VARIABLES: usize = 4096;
 
-/// Reads the text of a `.env` file. A line that is not understood is left out with a warning that
-/// never shows its content; a name that is given again takes the later value.
+/// Reads the text of a `.env` file. An invalid line is skipped with a warning that never shows
+/// its content; the last value of a duplicate name wins.
 pub fn parse(text: &str) -> (BTreeMap<String, String>, Vec<Problem>) {
     let (mut variables, mut problems) = (BTreeMap::new(), Vec::new());
     if text.len() > MAX_ENV_FILE_BYTES {
@@ -49,7 +49,7 @@ pub fn parse(text: &str) -> (BTreeMap<String, String>, Vec<Problem>) {
     (variables, problem::in_order(problems))
 }
 
-/// Lines and their numbers; a carriage return before the end of a line belongs to the end.
+/// Lines and their numbers; a carriage return before a line end is part of the line end.
 struct Lines<'t> {
     rest: &'t str,
     number: usize,
@@ -88,7 +88,7 @@ fn variable(line: &str, lines: &mut Lines<'_>) -> Result<(String, String), &'sta
     if value.contains('\0') {
         return Err("the value contains a NUL character; the line is ignored");
     }
-    // What reads the file puts this mark for what is no text.
+    // The file reader replaces invalid text with this character.
     if value.contains(char::REPLACEMENT_CHARACTER) {
         return Err("the value is not UTF-8; the line is ignored");
     }
@@ -101,7 +101,7 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
 }
 
-/// A value up to a comment, without the white space around it.
+/// A value up to a comment, trimmed.
 fn unquoted(value: &str) -> &str {
     if value.starts_with('#') {
         return "";
@@ -113,8 +113,8 @@ fn unquoted(value: &str) -> &str {
     value[..comment.unwrap_or(value.len())].trim_end()
 }
 
-/// A value up to its closing quote, which may stand on a later line. If there is none, only the
-/// line that opened it is lost.
+/// A value up to its closing quote, perhaps on a later line. Without one, only the opening
+/// line is lost.
 fn quoted(first: &str, quote: char, lines: &mut Lines<'_>) -> Result<String, &'static str> {
     let (rest, number) = (lines.rest, lines.number);
     let (mut value, mut line) = (String::new(), first);
@@ -136,7 +136,7 @@ fn quoted(first: &str, quote: char, lines: &mut Lines<'_>) -> Result<String, &'s
     }
 }
 
-/// Appends a line up to the closing quote, and gives what follows it; nothing if it is not there.
+/// Appends a line up to the closing quote, and returns the rest; `None` without a quote.
 fn until_quote<'t>(line: &'t str, quote: char, value: &mut String) -> Option<&'t str> {
     let mut chars = line.char_indices();
     while let Some((at, c)) = chars.next() {

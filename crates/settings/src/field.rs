@@ -1,4 +1,4 @@
-//! A value together with the name and the position that its problems are reported by.
+//! A value with the name and position for its problems.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use crate::problem::{Position, Problem};
 /// One value of a file.
 #[derive(Debug, Clone)]
 pub struct Field<'n> {
-    /// Its key, dotted, with the names of the sections above.
+    /// Its dotted key, including the outer sections.
     pub key: String,
-    /// Its position; that of its key if there is no value.
+    /// Its position; without a value, that of its key.
     pub position: Position,
-    /// Where problems of a mapping as a whole are reported: at its name, if it has one.
+    /// Position for problems of a whole mapping: its name, if it has one.
     pub owner: Position,
-    /// The number of an item in its list, from 1, where its problems are those of the list.
+    /// Number of an item in its list, from 1, if problems are reported for the list.
     pub entry: usize,
     /// The value.
     pub node: &'n Node,
@@ -41,7 +41,7 @@ impl<'n> Field<'n> {
     }
 }
 
-/// Pairs of keys that are given twice in one mapping: the first, and each later one.
+/// Pairs of duplicate keys in one mapping: the first, and each later one.
 pub fn duplicates(entries: &[(Key, Node)]) -> Vec<(&Key, &Key)> {
     let mut seen: BTreeMap<&str, &Key> = BTreeMap::new();
     let mut pairs = Vec::new();
@@ -56,7 +56,7 @@ pub fn duplicates(entries: &[(Key, Node)]) -> Vec<(&Key, &Key)> {
     pairs
 }
 
-/// The problem of a key that is given twice.
+/// The problem of a duplicate key.
 pub fn given_twice(first: &Key, second: &Key) -> Problem {
     let (name, one, other) = (&second.text, first.position.line, second.position.line);
     let message = format!("`{name}` is set twice, in lines {one} and {other}");

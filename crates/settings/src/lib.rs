@@ -1,8 +1,8 @@
 //! Configuration files: a tree with positions, variables, secrets, schemas and problems.
 //!
-//! A file becomes a tree of [`Node`]s. The structs that a file is read into declare its keys; their
-//! [`Schema`] is what a [`Reader`] checks the tree against, resolving references in a [`Scope`] and
-//! collecting every [`Problem`]. What the keys mean is not known here.
+//! A file becomes a tree of [`Node`]s. The structs that a file is read into declare its keys;
+//! their [`Schema`] is what a [`Reader`] checks the tree against, resolving references in a
+//! [`Scope`] and collecting every [`Problem`]. The meaning of keys is unknown here.
 
 mod check;
 mod duration;

@@ -1,9 +1,9 @@
-//! How alike two names are, for "did you mean".
+//! Similarity of names, for "did you mean".
 
-/// The least likeness of a name that is worth asking.
+/// Minimum similarity of a suggestion.
 const LEAST_LIKENESS: f64 = 0.84;
 
-/// The known name that is most like this one, if any is like it, and how much: 1 if they differ
+/// The most similar known name, if any is similar enough, and its similarity: 1 if they differ
 /// only in case, underscores and hyphens.
 pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<(f64, &'k str)> {
     let plain = plainly(name);

@@ -12,10 +12,10 @@ use serde_saphyr::{Error, Location, Spanned};
 
 use crate::problem::{Position, Problem};
 
-/// The largest configuration that is read, in bytes.
+/// Maximum configuration size, in bytes.
 pub const MAX_CONFIG_BYTES: usize = 4 * 1024 * 1024;
 const NOT_YAML: &str = "the file is not valid YAML: ";
-/// How deep values may be nested. Every level costs some 40 KiB of stack in a debug build.
+/// Maximum nesting of values. Every level costs some 40 KiB of stack in a debug build.
 const MAX_DEPTH: usize = 16;
 
 /// A value and its position.
@@ -32,21 +32,21 @@ pub struct Node {
 /// A value of a configuration.
 #[derive(Clone)]
 pub enum Value {
-    /// `null`, `~`, or no value at all.
+    /// `null`, `~`, or a missing value.
     Null,
     /// The value and its spelling.
     Bool(bool, String),
     /// The value and its spelling.
     Number(f64, String),
-    /// A text, its references unresolved.
+    /// A text with unresolved references.
     String(String),
-    /// Values in their order.
+    /// Items in order.
     List(Vec<Node>),
     /// Keys and values in the order of the file.
     Map(Vec<(Key, Node)>),
 }
 
-/// A key of a mapping; several may be the same.
+/// A key of a mapping; duplicates are possible.
 #[derive(Debug, Clone)]
 pub struct Key {
     /// The position of its first character.
@@ -57,14 +57,14 @@ pub struct Key {
     pub text: String,
 }
 
-/// The bytes of a value in the text, for those who edit it.
+/// The byte range of a value in the text, for edits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Span {
     /// The first byte.
     pub start: usize,
-    /// The bytes of a scalar; without meaning for others.
+    /// Length in bytes of a scalar; meaningless for others.
     pub length: usize,
-    /// Whether the value is a reference to an anchor elsewhere.
+    /// Whether the value is an alias of an anchor.
     pub is_alias: bool,
 }
 
@@ -118,7 +118,7 @@ impl Node {
         matches!(self.value, Value::Null)
     }
 
-    /// The entries of a mapping; none of any other value.
+    /// The entries of a mapping; empty for any other value.
     pub fn entries(&self) -> &[(Key, Self)] {
         match &self.value {
             Value::Map(entries) => entries,
@@ -126,12 +126,12 @@ impl Node {
         }
     }
 
-    /// The value under a key of a mapping; of a key that is given twice, the last one.
+    /// The value of a key in a mapping; for duplicates, the last one.
     pub fn get(&self, name: &str) -> Option<&Self> {
         self.entries().iter().rev().find(|(key, _)| key.text == name).map(|(_, node)| node)
     }
 
-    /// Reads a whole YAML text. The message of a failure never quotes the text.
+    /// Parses a YAML text. An error message never quotes the text.
     pub fn from_yaml(text: &str) -> Result<Self, Problem> {
         if text.len() > MAX_CONFIG_BYTES {
             let message = format!("the file is larger than {MAX_CONFIG_BYTES} bytes");
@@ -139,7 +139,7 @@ impl Node {
         }
         let options = serde_saphyr::options! {
             with_snippet: false,
-            // `y` and `on` are words; where a switch is wanted they are understood as one.
+            // `y` and `on` are words; a boolean field accepts them.
             strict_booleans: true,
             duplicate_keys: DuplicateKeyPolicy::LastWins,
             non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
@@ -150,7 +150,7 @@ impl Node {
         Ok(Self::from_raw(tree, text))
     }
 
-    /// Converts a JSON value, without positions; nothing if it is nested too deeply.
+    /// Converts a JSON value, without positions; `None` if it is nested too deeply.
     pub fn from_json(json: &Json) -> Option<Self> {
         Self::from_json_within(json, MAX_DEPTH)
     }
@@ -178,7 +178,7 @@ impl Node {
         Some(value.into())
     }
 
-    /// The value as JSON; of a key that is given twice the last one counts.
+    /// The value as JSON; the last of duplicate keys wins.
     pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Null => Json::Null,
@@ -222,7 +222,7 @@ impl Key {
         let text = match &node.value {
             Value::Bool(_, written) | Value::Number(_, written) => written.clone(),
             Value::String(text) => text.clone(),
-            // No key has such a name, so that it is reported as unknown.
+            // No key has this name, so it is reported as unknown.
             Value::Null | Value::List(_) | Value::Map(_) => format!("({})", node.kind()),
         };
         Self { position: node.position, span: node.span, text }
@@ -248,7 +248,7 @@ fn position(location: Location) -> Position {
     Position { line: number(location.line()), column: number(location.column()) }
 }
 
-/// The spelling of a plain scalar; nothing if it was quoted, tagged or cannot be found.
+/// The spelling of a plain scalar; `None` if it was quoted, tagged or not found.
 fn spelling(location: &Location, text: &str) -> Option<String> {
     let span = location.span();
     let start = usize::try_from(span.byte_offset()?).ok()?;
@@ -258,7 +258,7 @@ fn spelling(location: &Location, text: &str) -> Option<String> {
     plain.then(|| written.to_owned())
 }
 
-/// Why a text cannot be parsed, if that is the problem.
+/// The parse error of a text, if this is one.
 pub fn not_yaml(problem: &Problem) -> Option<&str> {
     problem.message.strip_prefix(NOT_YAML)
 }
@@ -267,7 +267,7 @@ fn syntax_problem(error: &Error) -> Problem {
     let error = error.without_snippet();
     let position = error.location().map_or(Position { line: 1, column: 1 }, position);
     let why = match error {
-        // The parser's own words, which never quote what it reads.
+        // The parser's message, which never quotes its input.
         Error::ExternalMessage { msg, .. } => msg.as_str(),
         Error::Eof { .. } => "unexpected end of file",
         Error::MultipleDocuments { .. } => "the file contains more than one document",
@@ -282,7 +282,7 @@ fn syntax_problem(error: &Error) -> Problem {
         _ => "a value does not match its tag or position",
     };
     let problem = Problem::error(position, format!("{NOT_YAML}{why}"));
-    // Only where a special character may be the reason.
+    // Only if a special character may be the reason.
     match error {
         Error::ExternalMessage { .. } | Error::UnknownAnchor { .. } => problem
             .hint("quote values that start with one of * & ! % @ ` { [ or contain `: ` or ` #`"),

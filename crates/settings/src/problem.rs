@@ -1,40 +1,40 @@
-//! What is wrong with a configuration: where, what was found, what is allowed.
+//! Problems of a configuration: position, message and hint.
 
 use std::fmt;
 use std::path::Path;
 
-/// The most problems of one file that are kept; the rest is only counted.
+/// Maximum number of stored problems per file; the rest are only counted.
 pub const MAX_PROBLEMS: usize = 500;
 
-/// How bad a problem is.
+/// Severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// What it is about, or the whole file, cannot be used.
+    /// The entry, or the whole file, cannot be used.
     Error,
-    /// The value is ignored, replaced by the default, or probably not what was meant.
+    /// The value is ignored, replaced by the default, or probably a mistake.
     Warning,
 }
 
-/// One thing that is wrong with a configuration. It never holds a secret value.
+/// A problem of a configuration. It never contains a secret value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// The line, from 1; 0 if the entry did not come from a file.
+    /// Line, from 1; 0 if the entry is not from a file.
     pub line: usize,
-    /// The column, from 1; 0 if the entry did not come from a file.
+    /// Column, from 1; 0 if the entry is not from a file.
     pub column: usize,
-    /// The entry it is about, such as the name of a server, where a file has such.
+    /// The affected entry, such as the name of a server, if the file has entries.
     pub section: Option<String>,
-    /// The key it is about, dotted, such as `tools.include[2]`.
+    /// The affected key, dotted, such as `tools.include[2]`.
     pub key: Option<String>,
-    /// What was found and what is allowed.
+    /// The invalid value, and what is allowed.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
-/// A place in a file; 0:0 where there is none.
+/// A position in a file; 0:0 for none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// The line, from 1.
@@ -44,7 +44,7 @@ pub struct Position {
 }
 
 impl Problem {
-    /// A problem that prevents the start.
+    /// A problem with severity error.
     pub fn error(position: Position, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -57,37 +57,37 @@ impl Problem {
         }
     }
 
-    /// A problem that is passed over.
+    /// A problem with severity warning.
     pub fn warning(position: Position, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(position, message) }
     }
 
-    /// The same problem, with what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// The same problem of this key; an empty one is none.
+    /// Sets the key; an empty one means none.
     #[must_use]
     pub fn at(self, key: &str) -> Self {
         let key = (!key.is_empty()).then(|| key.to_owned());
         Self { key, ..self }
     }
 
-    /// The same problem of a key of this entry.
+    /// Sets the entry and its key.
     #[must_use]
     pub fn of(self, section: &str, key: &str) -> Self {
         Self { section: Some(section.to_owned()), ..self.at(key) }
     }
 
-    /// The problem on a line that editors can jump to.
+    /// The problem on one line that editors can jump to.
     pub fn in_file(&self, path: &Path) -> String {
         let gap = if self.line > 0 { ":" } else { ": " };
         format!("{}{gap}{self}", path.display())
     }
 
-    /// Whether what it is about, or the file, cannot be used.
+    /// Whether the severity is error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -112,8 +112,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Puts problems in the order of the file and keeps at most [`MAX_PROBLEMS`], errors first when
-/// some must go.
+/// Sorts problems by position and keeps at most [`MAX_PROBLEMS`]; errors take precedence.
 pub fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
     if problems.len() > MAX_PROBLEMS {
         let left_out = problems.len() - MAX_PROBLEMS + 1;

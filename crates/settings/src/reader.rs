@@ -1,4 +1,4 @@
-//! Collects the problems of a file and reads its scalars, each kind in one way.
+//! Collects the problems of a file and reads its scalars.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,44 +15,44 @@ use crate::scope::{Origin, Reference, Scope};
 use crate::secret::{KnownSecret, Secrets};
 use crate::text::Text;
 
-/// How much of a wrong value is quoted, in characters.
+/// Maximum quoted characters of a wrong value.
 const MAX_QUOTED: usize = 40;
 
-/// Reads the values of a schema with this `format` instead of the rules for its type.
+/// Reader of values with this `format`, which replaces the rules for its type.
 pub type Format = (&'static str, fn(&mut Reader<'_>, &Json, &Field<'_>) -> Option<Json>);
 
-/// Reads a file, or an entry of it, and collects everything that is wrong with it.
+/// Reads a file, or an entry of it, and collects all problems.
 pub struct Reader<'a> {
     /// The values of variables.
     pub scope: &'a Scope,
-    /// Whether the entry is used; one that is not may refer to variables that are not set.
+    /// Whether the entry is used; an unused one may refer to unset variables.
     pub enabled: bool,
     /// The values that must never be shown.
     pub secrets: Secrets,
-    /// Where relative paths start; they stay relative without one.
+    /// Base of relative paths; without one they stay relative.
     pub folder: Option<&'a Path>,
-    /// How values of some formats are read.
+    /// Readers of custom formats.
     pub formats: &'a [&'a [Format]],
-    /// The schema whose sections are searched for a key that is unknown where it is given.
+    /// The schema that is searched for the right section of a misplaced key.
     pub schema: Option<&'a Schema>,
-    /// Keys of other programs, without case and punctuation, and what to use instead.
+    /// Keys of other programs, without case and punctuation, and their replacements.
     pub foreign_keys: &'a [(&'a str, &'a str)],
     section: Option<&'a str>,
     strictness: Strictness,
     problems: Vec<Problem>,
-    /// Keys and positions of errors, for saying only the first about a value.
+    /// Keys and positions of errors, to report only the first error of a value.
     refused: BTreeSet<(String, Position)>,
-    /// The positions of the keys that are given: of their owners, and of their values.
+    /// Positions of the keys that are set: of their owners, and of their values.
     positions: BTreeMap<String, (Position, Position)>,
 }
 
-/// How a value that cannot be used is reported.
+/// How an unusable value is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// A warning names what is used instead.
+    /// As a warning that names the replacement.
     Lenient,
-    /// It is an error, and so are unknown keys and variables that are not set. Further errors of
-    /// the same value are left out.
+    /// As an error, like unknown keys and unset variables. Only the first error of a value is
+    /// kept.
     Strict,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         self.strictness
     }
 
-    /// Whether a key is given, with any value.
+    /// Whether a key is set, to any value.
     pub fn is_given(&self, key: &str) -> bool {
         self.positions.contains_key(key)
     }
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         self.positions.insert(field.key.clone(), (owner, field.position));
     }
 
-    /// Keeps a problem of this key; of several errors of one value only the first.
+    /// Stores a problem of this key; only the first error of a value is stored.
     pub fn report(&mut self, key: &str, problem: Problem) {
         let position = Position { line: problem.line, column: problem.column };
         let is_known = self.refused.contains(&(key.to_owned(), position));
@@ -134,17 +134,17 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Warns of a value.
+    /// Adds a warning.
     pub fn warn(&mut self, field: &Field<'_>, message: impl Into<String>) {
         self.report(&field.key, Problem::warning(field.position, message));
     }
 
-    /// Refuses a value.
+    /// Adds an error.
     pub fn refuse(&mut self, field: &Field<'_>, message: impl Into<String>) {
         self.report(&field.key, Problem::error(field.position, message));
     }
 
-    /// Refuses a value and says what to do about it.
+    /// Adds an error with a hint.
     pub fn refuse_hinted(
         &mut self,
         field: &Field<'_>,
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         self.report(&field.key, Problem::error(field.position, message).hint(hint));
     }
 
-    /// Refuses the value of a key that was read, and perhaps says what to do about it.
+    /// Adds an error about a key that was read, with an optional hint.
     pub fn refuse_key<'h>(
         &mut self,
         key: &str,
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         self.report(key, Problem { hint, ..Problem::error(self.position(key), message) });
     }
 
-    /// A value that passed its check, or an error with this message.
+    /// A checked value, or an error with this message.
     pub fn accept(
         &mut self,
         field: &Field<'_>,
@@ -188,14 +188,14 @@ impl<'a> Reader<'a> {
         self.report(key, Problem { hint, ..problem });
     }
 
-    /// Reports every key that is given twice.
+    /// Reports every duplicate key.
     pub fn report_duplicates(&mut self, section: &str, entries: &[(Key, Node)]) {
         for (first, second) in duplicates(entries) {
             self.report(&dotted(section, &second.text), given_twice(first, second));
         }
     }
 
-    /// Reports a value that cannot be used: as an error, or with what is used instead.
+    /// Reports an unusable value: as an error, or with its replacement.
     pub(crate) fn replace(
         &mut self,
         field: &Field<'_>,
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
         self.report(&field.key, Problem { hint, ..problem });
     }
 
-    /// A hint for an unknown key: the key that was probably meant.
+    /// A hint for an unknown key: the most similar one.
     pub(crate) fn suggestion(&self, schema: &Json, section: &str, name: &str) -> Option<String> {
         let near = nearest(name, names(schema));
         let did_you_mean = |known: &str| Some(format!("did you mean `{known}`?"));
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
         is_strict.then(|| format!("known keys: {}", listed(schema)))
     }
 
-    /// A scalar as a string, with its references resolved; nothing for null, lists and mappings.
+    /// A scalar as a string, with its references resolved; `None` for null, lists and mappings.
     pub fn scalar(&mut self, key: &str, position: Position, node: &Node) -> Option<Text> {
         match &node.value {
             Value::Bool(_, written) | Value::Number(_, written) => {
@@ -248,14 +248,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Resolves the references of a string and reports those that cannot be resolved.
+    /// Resolves the references of a string and reports unresolvable ones.
     pub fn resolve(&mut self, key: &str, position: Position, written: &str) -> Text {
         let (value, references) = self.scope.resolve(written);
         self.secrets.note_references(&references);
         if self.enabled {
             for reference in &references {
                 if let Some(problem) = self.fault_of_reference(position, reference) {
-                    // Each of them is said, also where there are several in one value.
+                    // Each of them is reported, even several in one value.
                     self.keep(key, problem);
                 }
             }
@@ -351,7 +351,7 @@ impl<'a> Reader<'a> {
         text
     }
 
-    /// A string that may be left empty, which means that it is not set.
+    /// A string; an empty one means unset.
     pub fn optional(&mut self, field: &Field<'_>) -> Option<Text> {
         if matches!(&field.node.value, Value::String(text) if text.trim().is_empty()) {
             return None;
@@ -359,8 +359,8 @@ impl<'a> Reader<'a> {
         self.string_like(field).filter(|text| !text.value().trim().is_empty())
     }
 
-    /// What a boolean or a word for one means; nothing for anything else, without a warning
-    /// except for its references.
+    /// The value of a boolean or a word for one; `None` otherwise, with warnings only for
+    /// references.
     pub fn bool_like(&mut self, field: &Field<'_>) -> Option<bool> {
         if let Value::Bool(value, _) = field.node.value {
             return Some(value);
@@ -369,9 +369,8 @@ impl<'a> Reader<'a> {
         switch(text.value())
     }
 
-    /// A number of at least 0, also one in a string, and whether it was written with a unit; a
-    /// problem names what is used instead. A number of units of time, of so many seconds each, may
-    /// be written with a unit, such as `15m`.
+    /// A non-negative number, also in a string, and whether it has a unit; a problem names the
+    /// replacement. A duration in units of this many seconds may have a unit, such as `15m`.
     pub(crate) fn number(
         &mut self,
         field: &Field<'_>,
@@ -399,7 +398,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a word for a boolean means.
+/// The value of a word for a boolean.
 pub fn switch(word: &str) -> Option<bool> {
     match word.trim().to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Some(true),
@@ -408,7 +407,7 @@ pub fn switch(word: &str) -> Option<bool> {
     }
 }
 
-/// The seconds of a duration with a unit: `90s`, `15m`, `24h` or `30d`.
+/// Seconds of a duration with a unit: `90s`, `15m`, `24h` or `30d`.
 fn seconds_of(text: &str) -> Option<f64> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let seconds = match unit {
@@ -421,7 +420,7 @@ fn seconds_of(text: &str) -> Option<f64> {
     number.trim_end().parse::<f64>().ok().map(|number| number * seconds)
 }
 
-/// A value as it may stand in a message: short and without control characters.
+/// A value quoted for a message: short, without control characters.
 pub fn quoted(text: &str) -> String {
     let short: String = text.chars().take(MAX_QUOTED).collect();
     let more = if short.len() < text.len() { "…" } else { "" };

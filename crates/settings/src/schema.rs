@@ -82,7 +82,7 @@ impl Schema {
         self
     }
 
-    /// The kinds of mappings that a key is for; none for all.
+    /// The kinds of mappings that a key is for; empty for all.
     pub fn kinds_of(&self, name: &str) -> Vec<&str> {
         let kinds = self.0["properties"][name]["x-kinds"].as_array().into_iter().flatten();
         kinds.filter_map(Json::as_str).collect()
@@ -105,7 +105,7 @@ impl Schema {
         Self(json!({"type": "object", "additionalProperties": self.0}))
     }
 
-    /// The same mapping, with keys that others know.
+    /// The same mapping, with further keys.
     #[must_use]
     pub fn with_other_keys(mut self) -> Self {
         self.0["additionalProperties"] = true.into();
@@ -137,7 +137,7 @@ pub(crate) fn listed(schema: &Json) -> String {
 /// objects have no order, and the documentation of a field replaces that of its struct.
 pub fn section<'de, T: Deserialize<'de>>(schema: &mut Generated) {
     let mut fields: &[&str] = &[];
-    // Fails always: only the names are wanted.
+    // Always fails: only the names are needed.
     let _ = T::deserialize(FieldNames(&mut fields));
     let known =
         |name: &&&str| schema.get("properties").is_some_and(|keys| keys.get(name).is_some());
@@ -174,7 +174,7 @@ macro_rules! section {
     };
 }
 
-/// A source without values that learns the names of the fields of a struct.
+/// A deserializer without values that records the field names of a struct.
 struct FieldNames<'f>(&'f mut &'static [&'static str]);
 
 impl<'de> Deserializer<'de> for FieldNames<'_> {
@@ -200,8 +200,8 @@ impl<'de> Deserializer<'de> for FieldNames<'_> {
     }
 }
 
-/// Brings the forms that `schemars` has for the same thing to one: null is never written out, since
-/// a key without a value counts as left out, and words are an `enum`.
+/// Normalizes equivalent forms of `schemars`: no explicit null, since a key without a value
+/// counts as missing, and words are an `enum`.
 fn simplify(schema: &mut Json) {
     let Json::Object(keywords) = schema else { return };
     for key in ["properties", "$defs"] {

@@ -1,13 +1,13 @@
-//! Variable references: the one place where `${...}` becomes a value.
+//! Variable references: the only place where `${...}` is resolved.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 
-/// What references resolve to. Handed in; nothing is read here.
+/// Values for references. Passed in; nothing is read here.
 #[derive(Clone, Default)]
 pub struct Scope {
-    /// The variables of the profile's `.env`; they come first.
+    /// Variables of the profile's `.env`; they take precedence.
     pub secrets: BTreeMap<String, String>,
     /// The environment of the process.
     pub process: BTreeMap<String, String>,
@@ -28,7 +28,7 @@ impl fmt::Debug for Scope {
     }
 }
 
-/// Where the value of a reference came from.
+/// Source of the value of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The profile's secrets.
@@ -39,24 +39,24 @@ pub enum Origin {
     Context,
     /// The reference itself: `${NAME:-default}`.
     Default,
-    /// Nowhere; the placeholder stays.
+    /// Unset; the placeholder stays.
     Unset,
 }
 
-/// One reference of a string.
+/// One reference in a string.
 #[derive(PartialEq, Eq)]
 pub struct Reference {
     /// Its name, trimmed and without `env:` and default.
     pub name: String,
-    /// Where its value came from.
+    /// Source of its value.
     pub origin: Origin,
-    /// What it became; empty if it is unset.
+    /// Its value; empty if unset.
     pub value: String,
 }
 
 impl Scope {
-    /// Resolves every reference of a string in one pass: what a reference becomes is not looked
-    /// at again. Gives the result, and the references in the order they stand.
+    /// Resolves every reference of a string in one pass: values are not resolved again. Returns
+    /// the result, and the references in order.
     pub fn resolve(&self, written: &str) -> (String, Vec<Reference>) {
         let (mut resolved, mut references) = (String::with_capacity(written.len()), Vec::new());
         let mut rest = written;
@@ -76,7 +76,7 @@ impl Scope {
         (resolved, references)
     }
 
-    /// A variable that is unset or empty becomes its default, if it has one.
+    /// An unset or empty variable gets its default, if any.
     fn look_up(&self, written: &str) -> Reference {
         let Some((name, default)) = written.split_once(":-") else { return self.named(written) };
         let found = self.named(name.trim_end());
@@ -104,7 +104,7 @@ impl Scope {
         Reference::unset(name)
     }
 
-    /// The value of a context name; nothing for any other name.
+    /// The value of a context name; `None` for any other name.
     fn context(&self, name: &str) -> Option<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         match name {
@@ -119,7 +119,7 @@ impl Scope {
         }
     }
 
-    /// A path with a leading `~` expanded; nothing if it has one and there is no home.
+    /// A path with a leading `~` expanded; `None` without a home directory.
     pub fn expand_home(&self, path: &str) -> Option<String> {
         let Some(rest) = path.strip_prefix('~') else { return Some(path.to_owned()) };
         if !rest.is_empty() && !rest.starts_with('/') && !rest.starts_with(MAIN_SEPARATOR_STR) {

@@ -1,4 +1,4 @@
-//! Values of an entry that must never be displayed, and where they hide.
+//! Secret values of an entry, and where they can occur.
 
 use std::fmt;
 
@@ -7,56 +7,56 @@ use percent_encoding::percent_decode_str;
 use crate::scope::{Origin, Reference};
 use crate::text::Text;
 
-/// The most secrets of one entry that are kept: more than its arguments, variables and headers.
+/// Maximum number of stored secrets per entry: more than its arguments, variables and headers.
 pub const MAX_SECRETS: usize = 4096;
-/// A number of at most so many digits is a port or a time, not a secret.
+/// A number of at most this many digits is a port or a time, not a secret.
 const MAX_PLAIN_DIGITS: usize = 6;
-/// The shortest value that counts: shorter ones stand in too many harmless texts.
+/// Minimum length of a secret: shorter values occur in too many harmless texts.
 const MIN_LENGTH: usize = 4;
-/// The shortest value from the process environment that counts.
+/// Minimum length of a secret from the process environment.
 const MIN_PROCESS_LENGTH: usize = 8;
 const HIDDEN: &str = "[hidden]";
 
-/// Variables of the process whose values everyone may see.
+/// Process variables with public values.
 const HARMLESS: &[&str] = &[
     "HOME", "PATH", "USER", "LOGNAME", "USERNAME", "LANG", "SHELL", "TERM", "PWD", "OLDPWD",
     "TMPDIR", "TEMP", "TMP", "TZ", "HOSTNAME", "EDITOR", "DISPLAY",
 ];
 const HARMLESS_PREFIXES: &[&str] = &["XDG_", "LC_"];
 
-/// Parts of a name that make its value a secret.
+/// Parts of names of secret values.
 const SECRET_WORDS: &[&str] =
     &["token", "secret", "password", "passwd", "key", "auth", "credential", "cookie", "session"];
-/// Whole words of a name that make its value a secret; within other words they mean nothing.
+/// Whole words in names of secret values; ignored within other words.
 const SECRET_NAMES: &[&str] = &["pat"];
-/// How the values of well-known tokens begin; their names do not always tell.
+/// Prefixes of well-known tokens, whose names do not always reveal them.
 const TOKEN_BEGINNINGS: &[&str] = &[
     "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-",
     "xoxa-", "xapp-", "AKIA", "eyJ", "npm_", "hf_",
 ];
-/// The shortest value that is taken for a token by its beginning.
+/// Minimum length of a value with a token prefix.
 const MIN_TOKEN_BYTES: usize = 16;
-/// Values under such names that are no secrets.
+/// Values under such names that are not secret.
 const PLAIN_WORDS: &[&str] =
     &["true", "false", "none", "null", "basic", "bearer", "oauth", "oauth2", "disabled", "enabled"];
-/// What precedes the credential in an `Authorization` header.
+/// Schemes before the credential in an `Authorization` header.
 const SCHEMES: &[&str] = &["bearer ", "basic ", "token ", "apikey "];
 
-/// A value that must never be displayed, and the name that is shown instead.
+/// A secret value, and the name shown instead.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KnownSecret {
-    /// The name of its variable or key.
+    /// Name of its variable or key.
     pub label: String,
     value: String,
 }
 
 impl KnownSecret {
-    /// A value to hide, and the name to show instead.
+    /// Wraps a value and the name shown instead.
     pub fn new(label: impl Into<String>, value: impl Into<String>) -> Self {
         Self { label: label.into(), value: value.into() }
     }
 
-    /// The value, for finding it in what is about to be shown.
+    /// The value, to find it in output.
     pub fn value(&self) -> &str {
         &self.value
     }
@@ -68,7 +68,7 @@ impl fmt::Debug for KnownSecret {
     }
 }
 
-/// Whether a value under this name is taken for a secret.
+/// Whether a name suggests a secret value.
 pub fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
@@ -76,22 +76,22 @@ pub fn looks_secret(name: &str) -> bool {
         || words.any(|word| SECRET_NAMES.contains(&word))
 }
 
-/// Whether a value begins as well-known tokens do and is one word, long enough to be one.
+/// Whether a value has the prefix of a well-known token, is one word and long enough.
 pub fn looks_like_token(value: &str) -> bool {
     value.len() >= MIN_TOKEN_BYTES
         && TOKEN_BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
         && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.+/=".contains(&byte))
 }
 
-/// The secrets of one entry, as they are found.
+/// Collects the secrets of one entry.
 #[derive(Debug, Default)]
 pub struct Secrets {
     found: Vec<KnownSecret>,
 }
 
 impl Secrets {
-    /// What was found, each value once, the longest first, so that a secret within another
-    /// leaves nothing of it.
+    /// The secrets without duplicates, longest first, so that replacing one never leaves a part
+    /// of a longer one.
     pub fn into_known(mut self) -> Vec<KnownSecret> {
         self.found
             .sort_by(|a, b| b.value.len().cmp(&a.value.len()).then_with(|| a.value.cmp(&b.value)));
@@ -100,7 +100,7 @@ impl Secrets {
         self.found
     }
 
-    /// Remembers what references became, as far as it may be secret.
+    /// Records the values of references that may be secret.
     pub fn note_references(&mut self, references: &[Reference]) {
         for Reference { name, origin, value } in references {
             let least = match origin {
@@ -114,7 +114,7 @@ impl Secrets {
         }
     }
 
-    /// A value with a name: hidden if the name says so.
+    /// A named value: hidden if the name suggests a secret.
     pub fn named(&mut self, name: &str, text: Text) -> Text {
         if !looks_secret(name) {
             return self.embedded(text);
@@ -124,7 +124,7 @@ impl Secrets {
         self.whole(name, text)
     }
 
-    /// A value that is secret as a whole.
+    /// A value that is entirely secret.
     pub fn whole(&mut self, label: &str, text: Text) -> Text {
         let value = text.value().to_owned();
         self.add(label, &value);
@@ -137,7 +137,7 @@ impl Secrets {
         text.masked(shown)
     }
 
-    /// A value in which secrets may stand: in an address, after a flag, behind a name.
+    /// A value that may contain secrets: in a URL, after a flag, after a name.
     pub fn embedded(&mut self, text: Text) -> Text {
         let used = embedded_secrets(text.value());
         for (label, value) in &used {
@@ -158,7 +158,7 @@ impl Secrets {
         text.masked(shown)
     }
 
-    /// Arguments: also what follows a flag with a secret-looking name.
+    /// Arguments, including those after a flag with a secret name.
     pub fn args(&mut self, args: Vec<Text>) -> Vec<Text> {
         let mut flag: Option<String> = None;
         args.into_iter()
@@ -189,13 +189,13 @@ fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || HARMLESS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Values that are no secrets wherever they stand: switches, and numbers like ports and seconds.
+/// Values that are never secret: switches, and numbers like ports and seconds.
 fn is_plain(value: &str) -> bool {
     let is_number = value.len() <= MAX_PLAIN_DIGITS && value.bytes().all(|b| b.is_ascii_digit());
     is_number || PLAIN_WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-/// Whether a string is nothing but one reference.
+/// Whether a string is a single reference.
 fn is_placeholder(text: &str) -> bool {
     text.strip_prefix("${").and_then(|rest| rest.find('}').map(|end| end + 1 == rest.len()))
         == Some(true)
@@ -233,7 +233,7 @@ fn embedded_secrets(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// User information and secret-looking query values of an address, given what follows `://`.
+/// User information and secret query values of a URL, given the text after `://`.
 fn in_address(rest: &str, found: &mut Vec<(String, String)>) {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if let Some((user_information, _)) = authority.rsplit_once('@') {
@@ -259,7 +259,7 @@ fn in_address(rest: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// The value behind percent signs, if there are any and they make text.
+/// The percent-decoded value, if it differs and is valid text.
 fn percent_decoded(value: &str) -> Option<String> {
     if !value.contains('%') {
         return None;

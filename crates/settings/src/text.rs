@@ -1,4 +1,4 @@
-//! A configured string: its spelling, its value, and what of it may be shown.
+//! A configured string: its spelling, its value, and its printable form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,8 +9,8 @@ use serde_json::{Value as Json, json};
 
 use crate::problem::Position;
 
-/// A string of an entry. It shows its spelling, placeholders and all, with literal secrets left
-/// out; only [`Text::value`] returns the resolved value, which may hold secrets.
+/// A string of an entry. It displays its spelling with placeholders, but without literal
+/// secrets; only [`Text::value`] returns the resolved value, which may hold secrets.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Text {
     written: String,
@@ -18,7 +18,7 @@ pub struct Text {
     masked: Option<Box<str>>,
 }
 
-/// A string and where it is written.
+/// A string and its position.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Located {
     /// Its key, dotted.
@@ -30,7 +30,7 @@ pub struct Located {
 }
 
 impl Located {
-    /// Where it is written.
+    /// Position of the string.
     pub fn position(&self) -> Position {
         Position { line: self.line, column: self.column }
     }
@@ -68,20 +68,20 @@ impl Text {
         Self { written: value.into(), resolved: None, masked: None }
     }
 
-    /// A string whose references, or `~`, were resolved.
+    /// A string with resolved references or `~`.
     pub fn resolved(written: impl Into<String>, value: impl Into<String>) -> Self {
         let (written, value) = (written.into(), value.into());
         let resolved = (written != value).then(|| value.into_boxed_str());
         Self { written, resolved, masked: None }
     }
 
-    /// The same string, shown in another way because what was written holds a secret.
+    /// The same string, displayed differently because its spelling contains a secret.
     #[must_use]
     pub fn masked(self, shown: impl Into<String>) -> Self {
         Self { masked: Some(shown.into().into_boxed_str()), ..self }
     }
 
-    /// The same string, used with another value, such as a path with `~` expanded.
+    /// The same string with another value, such as a path with `~` expanded.
     #[must_use]
     pub fn with_value(self, value: impl Into<String>) -> Self {
         let masked = self.masked;
@@ -93,8 +93,8 @@ impl Text {
         self.masked.as_deref().unwrap_or(&self.written)
     }
 
-    /// The spelling: placeholders unresolved, but literal secrets in clear. Only for comparing and
-    /// for hashing, never for showing.
+    /// The spelling: placeholders unresolved, but literal secrets in clear. Only for comparing
+    /// and hashing, never for output.
     pub fn written(&self) -> &str {
         &self.written
     }

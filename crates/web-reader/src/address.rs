@@ -1,4 +1,4 @@
-//! Recognises addresses of the public internet.
+//! Recognises public internet addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -31,7 +31,7 @@ const PRIVATE_V6: &[(Ipv6Addr, u8)] = &[
 ];
 
 const PUBLIC_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
-/// IPv4 addresses in networks without IPv4.
+/// Prefix of IPv4 addresses in IPv6-only networks.
 const NAT64: (Ipv6Addr, u8) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
 /// Whether an address is public. An embedded IPv4 address must be public too.

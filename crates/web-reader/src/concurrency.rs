@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::fault::{Fault, Result};
 
-/// The most hosts that are counted before idle ones are dropped.
+/// Maximum number of counted hosts before idle ones are dropped.
 const MAX_IDLE_HOSTS: usize = 1024;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Connections for single requests, only to addresses that the guard has checked.
+//! Connections for single requests, only to addresses checked by the guard.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::fault::{Fault, Result};
 use super::target::Target;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The most addresses of a host that are tried.
+/// Maximum number of addresses tried per host.
 const MAX_TRIES: usize = 4;
 
 pub(crate) struct Connector {
@@ -53,7 +53,7 @@ impl Connector {
         Ok(Self { tls: TlsConnector::from(Arc::new(tls)) })
     }
 
-    /// Connects to one of these addresses, and to nothing else.
+    /// Connects to one of these addresses only.
     pub(crate) async fn connect(
         &self,
         target: &Target,
@@ -90,7 +90,7 @@ async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream> {
                 continue;
             }
         };
-        // A proxy or rule on the way must not have redirected the connection.
+        // A proxy or firewall rule may have redirected the connection.
         if stream.peer_addr().ok().is_some_and(|peer| is_same(peer, *address)) {
             let _ = stream.set_nodelay(true);
             return Ok(stream);

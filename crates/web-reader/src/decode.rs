@@ -16,7 +16,7 @@ pub(crate) struct Decoder {
 enum Inner {
     Identity(Bounded),
     Gzip(MultiGzDecoder<Bounded>),
-    /// Zlib or raw; its first byte shows which.
+    /// Zlib or raw, detected by the first byte.
     Deflate,
     Zlib(ZlibDecoder<Bounded>),
     Raw(DeflateDecoder<Bounded>),

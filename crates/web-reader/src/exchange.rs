@@ -58,7 +58,7 @@ pub(crate) struct PageFetch<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) max_bytes: u64,
-    /// Whether types without text are refused before they are read.
+    /// Whether types without text are refused unread.
     pub(crate) readable_only: bool,
 }
 

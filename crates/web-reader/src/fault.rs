@@ -7,7 +7,7 @@ use thiserror::Error;
 
 pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
 
-/// The most characters of a page's own text in an error.
+/// Maximum characters quoted from a page in an error.
 const MAX_SHOWN: usize = 200;
 
 /// Why a page was not read. No message reveals the addresses of a name.
@@ -15,8 +15,8 @@ const MAX_SHOWN: usize = 200;
 pub enum Fault {
     #[error("`url` {0}")]
     BadUrl(&'static str),
-    /// The host may not be read. Unknown names and names of private hosts get the same message, so
-    /// that nobody can find out the names of the operator's network.
+    /// The host may not be read. Unknown names and names of private hosts get the same message,
+    /// so that names of the operator's network cannot be probed.
     #[error("`{0}` has no public address that may be fetched")]
     NotPublic(String),
     #[error("fetching from port {0} is not allowed")]

@@ -23,7 +23,7 @@ impl Guard {
         Self { ports: options.ports.clone(), allowed: options.allow_private.clone() }
     }
 
-    /// Checks what needs no resolution of the name.
+    /// Checks a target without resolving its name.
     pub(crate) fn check(&self, target: &Target) -> Result<()> {
         let is_known_port = self.ports.contains(&target.port)
             || self.allowed.iter().any(|private| private.port == Some(target.port));
@@ -41,7 +41,7 @@ impl Guard {
         }
     }
 
-    /// The addresses to connect to: all addresses of the host are allowed, or it fails.
+    /// The addresses to connect to; fails unless all addresses of the host are allowed.
     pub(crate) async fn addresses(
         &self,
         target: &Target,
@@ -88,7 +88,7 @@ impl Guard {
         })
     }
 
-    /// The allowed private places at the port of a target.
+    /// Allowed private places at the target's port.
     fn at_port(&self, target: &Target) -> impl Iterator<Item = &PrivatePlace> {
         let port = target.port;
         self.allowed

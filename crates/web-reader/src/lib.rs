@@ -1,8 +1,8 @@
-//! Reads single pages of the public internet, and nothing that is not public.
+//! Reads single pages, only from the public internet.
 //!
-//! `target` parses addresses, `guard` decides which hosts may be connected to; `connect`, `exchange`
-//! and `decode` send one request, within limits; [`Reader`] follows redirects and robots.txt, caches
-//! pages, and has them parsed in a confined process (`document_parser`). Knows no money.
+//! `target` parses addresses, `guard` decides which hosts may be connected to; `connect`,
+//! `exchange` and `decode` send one request, within limits; [`Reader`] follows redirects and
+//! robots.txt, caches pages, and has them parsed in a confined process (`document_parser`).
 #![expect(missing_docs, reason = "the names of most items explain them")]
 
 mod address;

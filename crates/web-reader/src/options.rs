@@ -10,10 +10,10 @@ pub struct ReaderOptions {
     pub max_bytes: u64,
     pub timeout: Duration,
     pub max_redirects: u32,
-    /// Whether a redirect from https to http is followed.
+    /// Whether to follow redirects from https to http.
     pub allow_downgrade: bool,
     pub robots: bool,
-    /// The `User-Agent`; its first word names us in robots.txt.
+    /// The `User-Agent`; its first word is our name in robots.txt.
     pub user_agent: String,
     pub ports: Vec<u16>,
     pub allow_private: Vec<AllowedPrivate>,
@@ -29,14 +29,14 @@ pub struct ReaderOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedPrivate {
     pub place: PrivatePlace,
-    /// The only port, if there is one.
+    /// The allowed port, if limited.
     pub port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PrivatePlace {
-    /// A name in lower case, whatever its addresses.
+    /// A name in lower case, with any addresses.
     Host(String),
-    /// The addresses that share this many leading bits.
+    /// The network with this prefix length.
     Net(IpAddr, u8),
 }

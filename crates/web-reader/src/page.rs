@@ -10,7 +10,7 @@ use super::target::Target;
 
 #[derive(Debug)]
 pub struct Reading {
-    /// Its address after redirects.
+    /// URL after redirects.
     pub final_url: String,
     pub status: u16,
     pub document: Document,
@@ -24,7 +24,7 @@ pub struct ReadRequest {
     pub owner: Option<i64>,
     pub target: Target,
     pub format: PageFormat,
-    /// The largest age of a cached page.
+    /// Maximum age of a cached page.
     pub max_age: Option<Duration>,
     /// The client; parsers are shared fairly between clients.
     pub client: i64,

@@ -8,14 +8,14 @@ use wire::web::PageFormat;
 use super::page::{ReadRequest, Reading};
 use super::ttl_cache::{CacheLimits, TtlCache};
 
-/// The size of a cached page besides its text.
+/// Size of a cached page besides its text.
 const OVERHEAD: usize = 512;
 
-/// Owner, address and format.
+/// Owner, URL and format.
 type Key = (Option<i64>, String, PageFormat);
 
-/// Pages are the same for every owner, but whether somebody has read one is private: a page without
-/// an owner is found only where the operator shares the cache.
+/// Pages are the same for every owner, but whether a member has read one is private: pages
+/// without an owner are used only if the operator shares the cache.
 #[derive(Debug)]
 pub(crate) struct PageCache(TtlCache<Key, Arc<Reading>>);
 

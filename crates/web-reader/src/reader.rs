@@ -1,4 +1,4 @@
-//! Reads a page: checks every address on the way, follows redirects, parses the content.
+//! Reads a page: checks every redirect target, follows redirects, parses the content.
 
 mod deliver;
 
@@ -34,12 +34,12 @@ pub struct Reader {
 
 #[derive(Debug)]
 pub struct Image {
-    /// Its type by its first bytes.
+    /// Type, by its first bytes.
     pub media_type: &'static str,
     pub bytes: Vec<u8>,
 }
 
-/// Whether the robots.txt of a site is obeyed.
+/// Whether to obey the robots.txt of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RobotsPolicy {
     Obey,
@@ -47,7 +47,7 @@ enum RobotsPolicy {
 }
 
 impl Reader {
-    /// Opens a reader. The error says why TLS cannot be used.
+    /// Opens a reader. The error is a TLS problem.
     pub fn open(options: ReaderOptions, parser: Pool) -> Result<Self, String> {
         Ok(Self {
             guard: Guard::new(&options),
@@ -61,7 +61,7 @@ impl Reader {
         })
     }
 
-    /// Replaces the resolver of the machine; `false` if it was replaced before.
+    /// Replaces the system's resolver; `false` if it was replaced before.
     pub fn resolve_with(&self, resolver: Arc<dyn Resolve>) -> bool {
         self.resolver.set(resolver).is_ok()
     }
@@ -72,7 +72,7 @@ impl Reader {
 
     /// Reads a page, or returns it from the cache.
     pub async fn read(&self, wanted: &ReadRequest) -> Result<FetchedPage> {
-        // Before the cache: a page that may not be read may not be returned either.
+        // Before the cache: a forbidden page must not be returned from it either.
         self.guard.check(&wanted.target)?;
         if let Some(reading) = self.cache.find(wanted) {
             return Ok(FetchedPage { reading, from_cache: true });
@@ -196,7 +196,7 @@ impl Reader {
     }
 }
 
-/// The fault of a redirect that leads to a forbidden address.
+/// The fault of a redirect to a forbidden URL.
 fn behind(fault: Fault) -> Fault {
     match fault {
         Fault::BadUrl(_) | Fault::NotPublic(_) | Fault::Port(_) => Fault::Redirect(Box::new(fault)),
@@ -215,7 +215,7 @@ const TYPES: &[(&str, &[u8])] =
     &[("image/png", b"\x89PNG\r\n\x1a\n"), ("image/jpeg", b"\xff\xd8\xff"), ("image/gif", b"GIF8")];
 
 impl Reader {
-    /// Fetches an image of at most this many bytes.
+    /// Fetches an image, up to this size.
     pub async fn image(&self, target: Target, max_bytes: u64) -> Result<Image> {
         let _permit = self.concurrency.try_acquire()?;
         let limits = Limits { max_bytes, readable_only: false };
@@ -227,7 +227,7 @@ impl Reader {
     }
 }
 
-/// The type of an image by its first bytes; whether the rest can be decoded is not checked.
+/// The type of an image by its first bytes; the rest is not decoded.
 fn media_type(bytes: &[u8]) -> Option<&'static str> {
     let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
     let known = TYPES.iter().find(|(_, start)| bytes.starts_with(start)).map(|(media, _)| *media);

@@ -8,7 +8,7 @@ use std::pin::Pin;
 
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
-/// Resolves host names. It need not be trusted: the guard checks its answers.
+/// Resolves host names. It is untrusted: the guard checks its answers.
 pub trait Resolve: Send + Sync + fmt::Debug {
     fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a>;
 }
@@ -25,7 +25,7 @@ impl Resolve for System {
     }
 }
 
-/// Whether a failed resolution may succeed later. The system says so only in its message.
+/// Whether a failed resolution may succeed later. Only the error message of the system tells.
 pub(crate) fn is_temporary(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut || error.to_string().contains("emporary failure")
 }

@@ -1,8 +1,8 @@
 //! The rules of robots.txt (RFC 9309).
 //!
-//! Written by hand: the crate `texting_robots` answers yes or no, while our error names the rule, and
-//! it compiles untrusted patterns to regular expressions, while these are matched in linear time and
-//! bounded in number.
+//! Written by hand: the crate `texting_robots` does not report the matching rule, which our
+//! error names, and compiles untrusted patterns to regular expressions; these are matched in
+//! linear time and bounded in number.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::ttl_cache::{CacheLimits, TtlCache};
 
 pub(crate) const MAX_ROBOTS_BYTES: u64 = 2 * 1024 * 1024;
 const MAX_RULES: usize = 10_000;
-/// How long rules are cached, and of how many sites.
+/// Lifetime of cached rules, and maximum sites.
 const MAX_AGE: Duration = Duration::from_hours(1);
 const MAX_SITES: usize = 1000;
 
@@ -30,7 +30,7 @@ impl Rules {
     pub(crate) fn parse(text: &str, token: &str) -> Self {
         let (mut ours, mut everyones) = (Vec::new(), Vec::new());
         let mut has_ours = false;
-        // The group of the current line, and whether it still lists user agents.
+        // Whether the current group applies to us, and still lists user agents.
         let (mut for_us, mut for_all, mut is_naming) = (false, false, false);
         for line in text.lines() {
             let line = line.split('#').next().unwrap_or_default();

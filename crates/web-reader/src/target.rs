@@ -1,4 +1,4 @@
-//! The address of a page.
+//! Target URL of a page.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use super::fault::{Fault, Result};
 
 pub(crate) const MAX_URL_BYTES: usize = 4096;
 const MAX_HOST: usize = 253;
-/// Endings of names that are never public, so that they need not be resolved.
+/// Name suffixes that are never public, so they need not be resolved.
 #[rustfmt::skip] // a table of words
 const PRIVATE_ENDINGS: &[&str] = &[
     "localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "localdomain",
@@ -19,9 +19,9 @@ const PRIVATE_ENDINGS: &[&str] = &[
 pub struct Target {
     /// Without a fragment.
     pub url: Url,
-    /// The name in lower case without a trailing dot, or the address.
+    /// The name in lower case without a trailing dot, or the IP address.
     pub(crate) host: String,
-    /// The address, if the host is one.
+    /// The IP address, if the host is one.
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: u16,
 }
@@ -98,7 +98,7 @@ impl Target {
         &self.url[url::Position::BeforePath..url::Position::AfterQuery]
     }
 
-    /// Scheme, host and port: the scope of a robots.txt.
+    /// Scheme, host and port: the scope of robots.txt.
     pub(crate) fn origin(&self) -> String {
         format!("{}://{}:{}", self.url.scheme(), self.host, self.port)
     }

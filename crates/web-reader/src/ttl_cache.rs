@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy)]
 pub struct CacheLimits {
-    /// The age at which entries expire; zero disables the cache.
+    /// Lifetime of entries; zero disables the cache.
     pub max_age: Duration,
     pub max_entries: usize,
-    /// The most bytes of all entries, as their owner counts them.
+    /// Maximum bytes of all entries, as counted by the caller.
     pub max_bytes: usize,
 }
 
@@ -24,7 +24,7 @@ pub struct TtlCache<K, V> {
 #[derive(Debug)]
 struct State<K, V> {
     entries: HashMap<K, Entry<V>>,
-    /// Keys by the number of their entries: the oldest first.
+    /// Keys by insertion number: the oldest first.
     order: BTreeMap<u64, K>,
     bytes: usize,
     next: u64,
@@ -51,7 +51,7 @@ impl<K: Clone + Eq + Hash, V: Clone> TtlCache<K, V> {
         self.get_within(key, self.limits.max_age)
     }
 
-    /// The value of a key, if it is also younger than this.
+    /// The value of a key, if also younger than this.
     pub fn get_within<Q: Eq + Hash + ?Sized>(&self, key: &Q, max_age: Duration) -> Option<V>
     where
         K: Borrow<Q>,

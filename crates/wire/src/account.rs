@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::whole_number::whole;
 
-/// The largest amount that moves at once, in micro-credits: a billion credits.
+/// Maximum amount of one transfer, in micro-credits: 10⁹ credits.
 pub const MAX_AMOUNT_MICROS: i64 = 1_000_000_000_000_000;
 
 /// `GET /v1/me`.

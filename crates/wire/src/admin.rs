@@ -1,6 +1,6 @@
 //! Bodies of the admin API.
 //!
-//! What is sent is strict: a field that is not known is refused. Amounts are whole micro-credits.
+//! Requests are strict: an unknown field is refused. Amounts are whole micro-credits.
 
 mod team;
 
@@ -12,17 +12,17 @@ pub use crate::account::MAX_AMOUNT_MICROS;
 use crate::account::{BudgetBody, BudgetView, ReceiptView};
 use crate::whole_number::{given, given_whole, whole};
 
-/// The longest name of a member or key, in characters.
+/// Longest name of a member or key, in characters.
 pub const MAX_NAME_CHARS: usize = 200;
-/// The longest reason of a transfer, in characters.
+/// Longest reason of a transfer, in characters.
 pub const MAX_REASON_CHARS: usize = 500;
-/// The longest reference of a transfer, in characters.
+/// Longest reference of a transfer, in characters.
 pub const MAX_REFERENCE_CHARS: usize = 200;
-/// The most models that a key is limited to.
+/// Maximum models in the list of a key.
 pub const MAX_KEY_MODELS: usize = 1000;
-/// The longest time that a key lives on after it was rotated.
+/// Maximum validity of a key after its rotation.
 pub const MAX_OVERLAP_SECONDS: u32 = 30 * 24 * 3600;
-/// The largest limit of a key's rate and of its requests at once.
+/// Maximum rate limit and concurrency limit of a key.
 pub const MAX_KEY_RATE: u32 = 10_000_000;
 
 /// Part of a list.
@@ -70,7 +70,7 @@ pub struct MemberPatch {
     pub team: Option<Option<String>>,
 }
 
-/// The id of a member or a team.
+/// Id of a member or a team.
 const MEMBER_ID: &str = "^mem_[1-9][0-9]{0,17}$";
 
 /// What a member may do besides sending requests.
@@ -299,7 +299,7 @@ pub struct IssuedKey {
     pub key: String,
 }
 
-/// The key is not shown.
+/// Hides the key.
 impl std::fmt::Debug for IssuedKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("IssuedKey").field("id", &self.record.id).finish_non_exhaustive()

@@ -1,8 +1,8 @@
-//! Files that everybody may download: their manifest, and how it is signed.
+//! Public downloads: the manifest and its signature.
 //!
-//! The signature is Ed25519 over [`Manifest::signed_bytes`]. It covers everything but the addresses,
-//! so that a manifest stays good when the service moves. The client knows the public key from
-//! elsewhere.
+//! The signature is Ed25519 over [`Manifest::signed_bytes`]. It covers everything but the
+//! URLs, so a manifest stays valid when the service moves. The client gets the public key
+//! separately.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,15 +10,15 @@ use ring::signature::{ED25519, UnparsedPublicKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The first line of what is signed.
+/// First line of the signed bytes.
 const HEADING: &str = "agent downloads 2";
-/// The same of manifests without an expiry, which older versions made.
+/// The first line for manifests without an expiry, by older versions.
 const HEADING_WITHOUT_EXPIRY: &str = "agent downloads 1";
-/// The most files of one manifest.
+/// Maximum files per manifest.
 pub const MAX_FILES: usize = 256;
-/// The longest name of a file or version, in bytes.
+/// Longest name of a file or version, in bytes.
 pub const MAX_NAME: usize = 128;
-/// The length of a public key, in bytes.
+/// Length of a public key, in bytes.
 pub const PUBLIC_KEY_BYTES: usize = 32;
 
 /// `GET /v1/downloads/manifest.json`.
@@ -56,20 +56,20 @@ pub struct File {
     pub media_type: String,
 }
 
-/// Why a manifest is worth nothing.
+/// Why a manifest is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// A field is not as it must be.
+    /// A field is invalid.
     #[error("`{0}` of the manifest is not as it must be")]
     Field(&'static str),
-    /// The signature is not that of the key over this manifest.
+    /// The signature does not match the key and this manifest.
     #[error("the signature of the manifest is wrong")]
     Signature,
 }
 
 impl Manifest {
-    /// The bytes that are signed, of a manifest whose fields are as they must be. They are UTF-8
-    /// lines, each ended by a line feed, with tabs between the fields of a line:
+    /// The signed bytes of a manifest with valid fields. They are UTF-8 lines, each ended by a
+    /// line feed, with tabs between the fields of a line:
     ///
     /// ```text
     /// agent downloads 2
@@ -77,9 +77,9 @@ impl Manifest {
     /// <name> TAB <platform> TAB <bytes> TAB <sha256> TAB <media_type>      one line a file
     /// ```
     ///
-    /// Neither tabs nor line feeds can stand in a field, so that no two manifests give equal bytes.
-    /// Files stand in the order of the bytes of their names, each name once. Without an expiry the
-    /// first line ends with 1, and the second with `published_at`.
+    /// Fields contain neither tabs nor line feeds, so no two manifests have equal bytes. Files
+    /// are sorted by the bytes of their names, which are unique. Without an expiry the first line
+    /// ends with 1, and the second with `published_at`.
     pub fn signed_bytes(&self) -> Result<Vec<u8>, Unfit> {
         check(is_name(&self.version), "version")?;
         check(is_visible(&self.published_at, 40), "published_at")?;
@@ -103,7 +103,7 @@ impl Manifest {
         Ok(text.into_bytes())
     }
 
-    /// Whether this is what the holder of a key signed.
+    /// Verifies the signature with a public key.
     pub fn verify(&self, public_key: &[u8; PUBLIC_KEY_BYTES]) -> Result<(), Unfit> {
         let bytes = self.signed_bytes()?;
         let signature = STANDARD.decode(&self.signature).map_err(|_| Unfit::Signature)?;
@@ -112,13 +112,13 @@ impl Manifest {
     }
 }
 
-/// A public key as it is written: base64 of its bytes.
+/// Parses a public key in base64.
 pub fn read_public_key(text: &str) -> Option<[u8; PUBLIC_KEY_BYTES]> {
     STANDARD.decode(text.trim()).ok()?.try_into().ok()
 }
 
-/// Whether a text can name a file, a version or a platform. It can stand in a path of any system,
-/// and leads nowhere else.
+/// Whether a text is a valid name of a file, a version or a platform: safe as a path component
+/// on every system.
 pub fn is_name(text: &str) -> bool {
     (1..=MAX_NAME).contains(&text.len())
         && !text.starts_with('.')

@@ -1,4 +1,4 @@
-//! Errors as clients see them.
+//! Error responses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All of them.
+            /// All codes.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             /// The HTTP status.

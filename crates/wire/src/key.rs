@@ -1,11 +1,11 @@
 //! Keys of members as text: `agk_<public id>_<secret><checksum>`.
 //!
-//! The public part finds the key, the secret proves it, and the checksum lets anyone tell a key
-//! from a mistyped one, or from other words in a leaked file, without asking the service.
+//! The public part finds the key, the secret proves it, and the checksum distinguishes a key
+//! from a mistyped one, or from other words in a leaked file, without the service.
 
 use std::fmt;
 
-/// What every key begins with.
+/// Prefix of every key.
 pub const PREFIX: &str = "agk_";
 const PUBLIC_LENGTH: usize = 12;
 /// 33 of 62 letters are 196 random bits.
@@ -14,17 +14,17 @@ const SECRET_LENGTH: usize = 33;
 const CHECKSUM_LENGTH: usize = 6;
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// How many random bytes a key is made of.
+/// Number of random bytes needed for a key.
 pub const RANDOM_BYTES: usize = 64;
 
-/// A key as its holder has it.
+/// A key with its secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
     text: String,
 }
 
 impl ApiKey {
-    /// A new key from random bytes; `None` in the rare case that they do not suffice.
+    /// A new key from random bytes; `None` in the rare case that they are not enough.
     pub fn from_random(bytes: &[u8; RANDOM_BYTES]) -> Option<Self> {
         // A byte below 248 is 4 times each letter; the others would favour some letters.
         let mut letters = bytes
@@ -41,7 +41,7 @@ impl ApiKey {
         Some(Self { text: format!("{PREFIX}{public}_{secret}{checksum}") })
     }
 
-    /// Reads a key; `None` if it cannot be one.
+    /// Parses a key; `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let length = PREFIX.len() + PUBLIC_LENGTH + 1 + SECRET_LENGTH + CHECKSUM_LENGTH;
         if text.len() != length || !text.is_ascii() {
@@ -57,12 +57,12 @@ impl ApiKey {
         is_whole.then_some(key)
     }
 
-    /// The part that may be shown.
+    /// The public part.
     pub fn public_id(&self) -> &str {
         self.text.get(PREFIX.len()..PREFIX.len() + PUBLIC_LENGTH).unwrap_or_default()
     }
 
-    /// The part that proves it.
+    /// The secret part.
     pub fn secret(&self) -> &str {
         let start = PREFIX.len() + PUBLIC_LENGTH + 1;
         self.text.get(start..start + SECRET_LENGTH).unwrap_or_default()
@@ -74,7 +74,7 @@ impl ApiKey {
     }
 }
 
-/// The secret is not shown.
+/// Hides the secret.
 impl fmt::Debug for ApiKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{PREFIX}{}_…", self.public_id())

@@ -1,7 +1,7 @@
 //! Bodies of the member API, its errors, its keys and the codec of its event streams; no I/O.
 //!
-//! Shared by the service and by clients of it. Bodies that only pass through (chat completions,
-//! responses) have no types here: what the service does not know it hands on untouched.
+//! Shared by the service and by clients of it. Bodies that only pass through (chat
+//! completions, responses) have no types here: unknown fields are passed on untouched.
 
 pub mod account;
 pub mod admin;

@@ -1,4 +1,4 @@
-//! Bodies of making media.
+//! Bodies of media requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

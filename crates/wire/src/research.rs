@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::whole;
 
-/// The longest question, in characters.
+/// Longest query, in characters.
 pub const MAX_QUERY_CHARS: usize = 4000;
-/// The most sources that can be asked for.
+/// Maximum number of sources of a request.
 pub const MAX_SOURCES: u32 = 50;
-/// The most of `metadata`, in bytes of JSON.
+/// Maximum size of `metadata`, in bytes of JSON.
 pub const MAX_METADATA_BYTES: usize = 16 * 1024;
 
 /// `POST /v1/research/jobs`.
@@ -56,7 +56,7 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// As it is written.
+    /// The name on the wire.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Quick => "quick",

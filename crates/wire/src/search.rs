@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The longest query, in characters: what every provider takes.
+/// Longest query, in characters: every provider accepts it.
 pub const MAX_QUERY_CHARS: usize = 400;
-/// The most results of one search.
+/// Maximum results per search.
 pub const MAX_RESULTS: u32 = 20;
-/// The most domains that are asked for, and the most that are left out.
+/// Maximum number of included, and of excluded, domains.
 pub const MAX_DOMAINS: usize = 20;
-/// The longest name of a domain.
+/// Longest domain name.
 pub const MAX_DOMAIN_CHARS: usize = 253;
 
 /// `POST /v1/search`.
@@ -63,11 +63,11 @@ pub struct Domains {
     pub exclude: Vec<String>,
 }
 
-/// A domain, as [`is_domain`] knows it.
+/// A domain, as accepted by [`is_domain`].
 const DOMAIN: &str =
     r"^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$";
 
-/// Whether a text is the name of a domain: labels of letters, digits and hyphens.
+/// Whether a text is a domain name: labels of letters, digits and hyphens.
 pub fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty()

@@ -1,8 +1,8 @@
 //! Server-sent events: a byte stream cut into whole events, and events written into bytes.
 //!
-//! [`Splitter`] is what a relay runs on every upstream chunk, so it finds line ends with memchr,
-//! never looks at a byte twice, and hands out an event that lies inside one chunk without copying
-//! it. [`Event`] keeps the bytes as they came; its fields are read only when somebody asks.
+//! A relay runs [`Splitter`] on every upstream chunk, so it finds line ends with memchr, scans
+//! each byte once, and returns an event within one chunk without copying. [`Event`] keeps the
+//! received bytes and parses its fields lazily.
 
 mod encode;
 mod event;

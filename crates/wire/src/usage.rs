@@ -1,11 +1,11 @@
-//! Bodies of usage: answered requests, their tokens and charges, summed up.
+//! Bodies of usage: aggregated requests, tokens and charges.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The default number of lines.
+/// Default number of rows.
 pub const DEFAULT_USAGE_LINES: u32 = 1000;
-/// One more than the largest number of lines.
+/// Exclusive maximum of the number of rows.
 pub const MAX_USAGE_LINES: u32 = 10_000;
 
 /// Usage, summed up.

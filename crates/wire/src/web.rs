@@ -1,4 +1,4 @@
-//! Bodies of reading a page.
+//! Bodies of page fetches.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

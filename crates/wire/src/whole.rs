@@ -1,8 +1,8 @@
-//! Whole numbers as JSON has them: `5` and `5.0` are the same number.
+//! Whole numbers in JSON: `5` and `5.0` are the same number.
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-/// A whole number, however it is written.
+/// A whole number in any JSON notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whole(pub u32);
 
@@ -38,7 +38,7 @@ impl Visitor<'_> for Written {
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<Whole, E> {
-        // Written without a fraction and an exponent, it is read as any other.
+        // Without a fraction and an exponent, it is parsed like any other.
         let digits = number.to_string();
         let digits = if digits == "-0" { "0" } else { &digits };
         let refused = |_| E::invalid_value(de::Unexpected::Float(number), &self);

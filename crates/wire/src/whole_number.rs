@@ -30,12 +30,12 @@ where
     Whole::deserialize(deserializer).map(|Whole(number)| number)
 }
 
-/// A whole number, in whichever way JSON writes it: `5.0` is one too.
+/// A whole number in any JSON notation, including `5.0`.
 struct Whole<T>(T);
 
 impl<'de, T: TryFrom<i64>> Deserialize<'de> for Whole<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// Up to here, every whole number that is a float is exactly that number.
+        /// Maximum whole number that a float represents exactly.
         const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
         let wanted = &"a whole number";
         let number = serde_json::Number::deserialize(deserializer)?;

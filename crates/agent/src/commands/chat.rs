@@ -115,6 +115,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             let piece = if args.whole.is_some() { MessageUnit::Whole } else { MessageUnit::Line };
             Input::open(piece, &chat.library, session)?
         };
-        chat.converse(&mut input, interrupts).await
+        Box::pin(chat.converse(&mut input, interrupts)).await
     })
 }

@@ -185,13 +185,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
     setup.open(async |setup, client, interrupts| {
         let shared = SharedTaskSetup { setup: &setup, client, schema };
-        match &tasks {
-            Some(tasks) => batch::run(tasks, args, shared, interrupts, session).await,
-            None => {
-                let task = SingleTask { args, words, archive, record: None };
-                task.run(resumed, shared, interrupts, session).await
-            }
+        if let Some(tasks) = &tasks {
+            return batch::run(tasks, args, shared, interrupts, session).await;
         }
+        let task = SingleTask { args, words, archive, record: None };
+        task.run(resumed, shared, interrupts, session).await
     })
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::{Malformed, Usage};
 
-/// The chat completion that says what the message says.
+/// Converts a message into a chat completion.
 pub fn answer(message: &Value, id: &str, created: u64) -> Result<Value, Malformed> {
     if message.get("type").and_then(Value::as_str) != Some("message") {
         return Err(Malformed::Missing("message"));
@@ -25,7 +25,7 @@ pub fn answer(message: &Value, id: &str, created: u64) -> Result<Value, Malforme
     }
     let reason = message.get("stop_reason").and_then(Value::as_str).unwrap_or_default();
     let model = message.get("model").and_then(Value::as_str).ok_or(Malformed::Missing("model"))?;
-    // An answer that was not counted is an answer all the same.
+    // An answer without usage is still valid.
     let counts = message.get("usage").and_then(|usage| Counts::deserialize(usage).ok());
     let mut completion = json!({
         "id": id,
@@ -45,7 +45,7 @@ pub fn answer(message: &Value, id: &str, created: u64) -> Result<Value, Malforme
     Ok(completion)
 }
 
-/// The blocks of a message, by what becomes of them.
+/// The blocks of a message, by kind of translation.
 #[derive(Default)]
 struct MessageContent {
     text: Option<String>,
@@ -73,7 +73,7 @@ impl MessageContent {
                         "function": { "name": text("name")?, "arguments": input.to_string() },
                     }));
                 }
-                // Redacted thinking and what tools on the upstream's side did are not for chat.
+                // Chat has no redacted thinking and no server-side tool results.
                 _ => {}
             }
         }
@@ -81,7 +81,7 @@ impl MessageContent {
     }
 }
 
-/// Why chat completions say a completion ended.
+/// The `finish_reason` of chat completions.
 pub(super) fn finish_reason(stop_reason: &str) -> &'static str {
     match stop_reason {
         "max_tokens" | "model_context_window_exceeded" => "length",
@@ -92,7 +92,7 @@ pub(super) fn finish_reason(stop_reason: &str) -> &'static str {
     }
 }
 
-/// The counts a message or a stream's event carries; in a stream each replaces the one before.
+/// The counts of a message or of a stream event; in a stream, later ones replace earlier ones.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub(super) struct Counts {
     #[serde(default, deserialize_with = "plausible")]
@@ -112,13 +112,13 @@ struct OutputDetails {
     thinking_tokens: Option<u64>,
 }
 
-/// A count, or nothing where it cannot be one.
+/// A count; `None` if the value is invalid.
 fn plausible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     Ok(Value::deserialize(deserializer)?.as_u64())
 }
 
 impl Counts {
-    /// Takes over what a later event counted.
+    /// Merges the counts of a later event.
     pub(super) fn update(&mut self, later: Self) {
         self.input_tokens = later.input_tokens.or(self.input_tokens);
         self.output_tokens = later.output_tokens.or(self.output_tokens);
@@ -129,7 +129,7 @@ impl Counts {
         self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details);
     }
 
-    /// The same in the terms of chat completions, whose prompt includes what is cached.
+    /// The counts in chat completions terms, whose prompt includes cached tokens.
     pub(super) fn usage(&self) -> Usage {
         let written = self.cache_creation_input_tokens.unwrap_or(0);
         let read = self.cache_read_input_tokens.unwrap_or(0);

@@ -1,10 +1,9 @@
-//! The conversation: system text apart, turns of one role merged, parts as content blocks.
+//! The conversation: system text separated, turns of one role merged, parts as content blocks.
 
 use serde_json::{Value, json};
 
 use super::super::fields::{Node, Object, Result, objects, text};
 
-/// The system blocks and the turns of a conversation.
 pub(super) fn translate(chat: &Node<'_>) -> Result<(Vec<Value>, Vec<Value>)> {
     let mut system = Vec::new();
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
@@ -39,7 +38,7 @@ pub(super) fn translate(chat: &Node<'_>) -> Result<(Vec<Value>, Vec<Value>)> {
     Ok((system, turns))
 }
 
-/// The blocks of a message's content; text without a character in it is no block.
+/// The blocks of a message's content; an empty text is skipped.
 fn content(message: &Node<'_>) -> Result<Vec<Value>> {
     match message.get("content") {
         None => Ok(Vec::new()),
@@ -78,7 +77,7 @@ fn block(part: &Node<'_>) -> Result<Option<Value>> {
     Ok(Some(block))
 }
 
-/// Where the bytes of an image or a document are, of which a field has the URL.
+/// The source of an image or a document whose URL is in a field.
 fn source(part: &Node<'_>, name: &str) -> Result<Value> {
     let url = part.text(name)?;
     if url.starts_with("https://") || url.starts_with("http://") {

@@ -1,4 +1,4 @@
-//! A chat completion request as a Messages request: the fields at the top.
+//! A chat completion request as a Messages request: top-level fields.
 
 use serde_json::{Value, json};
 
@@ -6,20 +6,20 @@ use super::super::Untranslatable;
 use super::super::fields::{Node, Object, Result, copy, present, text};
 use super::{messages, thinking, tools};
 
-/// Fields that mean something only between the client and us, or are hints that change no answer.
+/// Fields that concern only the client and us, or are hints that change no answer.
 const DROPPED: &[&str] = &[
     "metadata", "model", "prediction", "prompt_cache_key", "prompt_cache_options",
     "prompt_cache_retention", "seed", "store", "stream_options", "verbosity",
 ];
 
-/// Fields that are put into another form below.
+/// Fields that are translated below.
 const TRANSLATED: &[&str] = &[
     "max_completion_tokens", "max_tokens", "messages", "parallel_tool_calls", "reasoning_effort",
     "response_format", "safety_identifier", "service_tier", "stop", "stream", "temperature",
     "tool_choice", "tools", "top_p", "user",
 ];
 
-/// Fields whose wish cannot be met, with the values that wish for nothing.
+/// Fields that cannot be honoured, with their no-op values.
 fn unmet(name: &str, value: &Value) -> bool {
     match name {
         "n" => value.as_u64() != Some(1),
@@ -33,7 +33,7 @@ fn unmet(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether the field belongs to chat completions and, asking for nothing, can be left out.
+/// Whether a chat completions field has a no-op value and can be omitted.
 fn idle(name: &str) -> bool {
     matches!(
         name,
@@ -41,10 +41,10 @@ fn idle(name: &str) -> bool {
     )
 }
 
-/// The Messages request that asks `model` for what the chat completion request asks for.
+/// Converts a chat completion request into a Messages request for `model`.
 ///
 /// Fields that chat completions do not know are passed on untouched, so `thinking`, `top_k` or
-/// `cache_control` reach the upstream as the client wrote them.
+/// `cache_control` reach the upstream unchanged.
 pub fn request(chat: &Object, model: &str, default_max_tokens: u32) -> Result<Value> {
     let mut body = passed_through(chat)?;
     let request = Node::root(chat);
@@ -108,7 +108,7 @@ fn sampling(chat: &Object, body: &mut Object) -> Result<()> {
         let Some(temperature) = value.as_f64() else {
             return Err(Untranslatable::new("temperature", "must be a number"));
         };
-        // The scale of chat completions goes to 2, this one ends at 1.
+        // Chat completions allow up to 2, this API up to 1.
         let capped = if temperature > 1.0 { json!(1.0) } else { value.clone() };
         body.insert("temperature".into(), capped);
     }

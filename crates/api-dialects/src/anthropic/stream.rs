@@ -14,7 +14,7 @@ use super::answer::{Counts, finish_reason};
 
 pub use usage_reader::UsageReader;
 
-/// Carries one stream over: fed with the upstream's events, it writes the client's.
+/// Translates one stream: fed with the upstream's events, it writes the client's.
 #[derive(Debug)]
 pub struct Stream {
     id: String,
@@ -28,7 +28,7 @@ pub struct Stream {
     progress: Progress,
 }
 
-/// What the client has been told so far.
+/// Progress of the client's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Progress {
     Nothing,
@@ -45,7 +45,7 @@ struct Call {
 }
 
 impl Stream {
-    /// A stream whose chunks carry this id and time, with the usage at the end when asked for.
+    /// A stream whose chunks carry this id and time, with the usage at the end if requested.
     pub fn new(id: impl Into<String>, created: u64, include_usage: bool) -> Self {
         Self {
             id: id.into(),
@@ -59,7 +59,7 @@ impl Stream {
         }
     }
 
-    /// Writes what the event means to a reader of chunks: nothing, one or several.
+    /// Translates an event to zero or more chunks.
     pub fn feed(&mut self, event: &Event, out: &mut BytesMut) -> Result<(), StreamFault> {
         if self.is_done() || event.is_comment() {
             return Ok(());
@@ -93,18 +93,18 @@ impl Stream {
                 let error = incoming.error.unwrap_or_default();
                 return Err(StreamFault::upstream(&error.kind, &error.message));
             }
-            // `ping`, and what later versions add.
+            // `ping`, and event types of later versions.
             _ => {}
         }
         Ok(())
     }
 
-    /// Whether the upstream said that the message is whole.
+    /// Whether the upstream sent the end of the message.
     pub fn is_done(&self) -> bool {
         self.progress == Progress::Done
     }
 
-    /// What the upstream counted so far.
+    /// Upstream usage so far.
     pub fn usage(&self) -> Option<Usage> {
         self.counts.as_ref().map(Counts::usage)
     }
@@ -150,7 +150,7 @@ impl Stream {
             Some("input_json_delta") => {
                 self.arguments(delta.partial_json.as_deref().unwrap_or_default(), out);
             }
-            // Signatures and citations have no place in chunks.
+            // Chunks cannot carry signatures and citations.
             _ => {}
         }
     }
@@ -248,13 +248,13 @@ impl Stream {
     }
 }
 
-/// The kinds of events that mean something here.
+/// The event types that are translated.
 const KNOWN: &[&str] = &[
     "message_start", "content_block_start", "content_block_delta", "content_block_stop",
     "message_delta", "message_stop", "error",
 ];
 
-/// Any event of the upstream: every kind has some of these fields.
+/// Any upstream event: every type has some of these fields.
 #[derive(Deserialize)]
 struct Incoming<'a> {
     #[serde(rename = "type", borrow)]
@@ -271,7 +271,7 @@ struct Incoming<'a> {
 }
 
 impl<'a> Incoming<'a> {
-    /// The event, or `None` for a kind of a later version.
+    /// The event, or `None` for an unknown type.
     fn read(data: &'a [u8]) -> Result<Option<Self>, Malformed> {
         #[derive(Deserialize)]
         struct Kind {
@@ -341,7 +341,7 @@ struct Chunk<'a> {
     created: u64,
     model: &'a str,
     choices: &'a [Choice<'a>],
-    /// Left out unless the client asked for usage; then null until the last chunk.
+    /// Omitted unless the client requested usage; then null until the last chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Value>,
 }

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::super::Untranslatable;
 use super::super::fields::{Object, Result, present};
 
-/// The smallest thinking budget the API takes.
+/// Minimum thinking budget of the API.
 const MIN_BUDGET_TOKENS: u64 = 1024;
 
-/// The first generation whose models size their thinking by effort instead of a budget.
+/// First generation whose models control thinking by effort instead of a budget.
 const FIRST_ADAPTIVE: (u32, u32) = (4, 6);
 
 /// Adds what the wished effort means to the body; a `thinking` the client wrote itself stays.
@@ -41,7 +41,7 @@ pub(super) fn translate(
     Ok(())
 }
 
-/// Sets one field of the body's `output_config`, beside what the client wrote there itself.
+/// Sets one field of the body's `output_config`; the client's other fields are kept.
 pub(super) fn set_output(body: &mut Object, name: &str, value: Value) {
     let mut config = match body.remove("output_config") {
         Some(Value::Object(config)) => config,
@@ -85,7 +85,7 @@ impl Effort {
     }
 }
 
-/// The tokens an older model may think, or nothing when it cannot think in this request.
+/// Thinking budget of an older model, or `None` if it cannot think in this request.
 fn budget(chat: &Object, effort: Effort, max_tokens: u64) -> Option<u64> {
     // With a fixed budget, a turn after a tool call must begin with the signed thinking before it,
     // which chat completions cannot carry.

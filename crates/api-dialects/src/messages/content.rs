@@ -25,7 +25,7 @@ pub(super) fn content_parts(node: &Node<'_>) -> Result<Vec<Value>> {
     parts(node.get_or_null("content"), node.place("content"))
 }
 
-/// A text as a list of parts; an empty text is no part.
+/// A text as a list of parts; an empty text has none.
 pub(super) fn text_part(text: &str) -> Vec<Value> {
     if text.is_empty() { Vec::new() } else { vec![json!({ "type": "text", "text": text })] }
 }
@@ -87,7 +87,7 @@ fn data_url(source: &Node<'_>) -> Result<String> {
     Ok(format!("data:{};base64,{}", source.text("media_type")?, source.text("data")?))
 }
 
-/// Refuses citations: a client that asks for them relies on positions no chat model gives.
+/// Refuses citations: clients need positions that chat models do not return.
 fn no_citations(block: &Node<'_>) -> Result<()> {
     let is_on = block.get("citations").and_then(|citations| citations.get("enabled"));
     if is_on == Some(&Value::Bool(true)) {

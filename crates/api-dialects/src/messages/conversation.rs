@@ -56,7 +56,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Results come first: no other message may stand between a call and its result.
+    /// Results come first: no message may come between a call and its result.
     fn user<'n>(&mut self, blocks: impl Iterator<Item = Result<Node<'n>>>) -> Result<()> {
         let mut parts = Vec::new();
         for block in blocks {
@@ -87,7 +87,7 @@ impl Conversation<'_> {
             Some(_) => content::content_parts(block)?,
         };
         if block.get("is_error") == Some(&Value::Bool(true)) {
-            // Chat completions mark no errors, so the text must say it.
+            // Chat completions have no error flag, so the text must say it.
             let text = content::texts(&parts);
             if !text.starts_with("Error") {
                 parts.insert(0, json!({ "type": "text", "text": "Error:" }));
@@ -121,7 +121,7 @@ impl Conversation<'_> {
                     }
                 }
                 "web_search_tool_result" => self.search_result(&mut text, &block)?,
-                // The API lets clients leave out what a model thought in earlier turns.
+                // Clients may omit the thinking of earlier turns.
                 "thinking" | "redacted_thinking" => {}
                 kind => return Err(content::unknown(kind, &block)),
             }
@@ -162,7 +162,7 @@ impl Conversation<'_> {
     }
 }
 
-/// A result of an earlier search; without text if another service searched.
+/// A result of an earlier search; no text if another service searched.
 fn result_text(result: &Value) -> String {
     let text = |name: &str| result[name].as_str();
     let content = text("encrypted_content").and_then(opaque::decode).unwrap_or_default();

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use super::super::fields::Object;
 
-/// Bytes of English text, code or JSON per token, on average.
+/// Average bytes of English text, code or JSON per token.
 const BYTES_PER_TOKEN: usize = 4;
-/// An image of usual size.
+/// Tokens of a typical image.
 const IMAGE_TOKENS: usize = 1600;
 /// Bytes of base64 in a PDF per token; a page of text takes about 2,000 tokens.
 const PDF_BYTES_PER_TOKEN: usize = 50;
-/// The frame of each message, block and tool.
+/// Overhead of each message, block and tool.
 const FRAME_TOKENS: usize = 4;
 
 /// Estimates the tokens of the prompt, for upstreams that cannot count them.
@@ -32,7 +32,7 @@ fn tokens(value: &Value) -> usize {
                 let data = object.get("data").and_then(Value::as_str).unwrap_or_default();
                 data.len().div_ceil(PDF_BYTES_PER_TOKEN)
             }
-            // A client sends thinking back, but no model reads it again.
+            // A client sends thinking back, but the model does not read it.
             Some("thinking" | "redacted_thinking") => 0,
             _ => object
                 .iter()

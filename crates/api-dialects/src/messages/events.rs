@@ -1,4 +1,4 @@
-//! Events of a message: their frame and the fields of the frequent ones.
+//! Events of a message: framing and the fields of frequent types.
 
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
@@ -22,7 +22,7 @@ struct Envelope<'a, T> {
     fields: &'a T,
 }
 
-/// A piece of the block at `index`.
+/// A delta of the block at `index`.
 #[derive(Serialize)]
 pub(super) struct BlockDelta<'a> {
     pub(super) index: usize,

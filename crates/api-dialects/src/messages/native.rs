@@ -1,4 +1,4 @@
-//! The history of a conversation for an upstream that speaks the Messages API itself.
+//! The history of a conversation for an upstream with a native Messages API.
 
 use std::collections::BTreeSet;
 

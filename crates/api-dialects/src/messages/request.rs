@@ -1,4 +1,4 @@
-//! A messages request as a chat completion request: the fields at the top.
+//! A Messages request as a chat completion request: top-level fields.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::super::{Translated, Untranslatable};
 use super::tools::Offered;
 use super::{conversation, thinking};
 
-/// Fields that mean the same in both APIs, by their names there and here.
+/// Fields with the same meaning in both APIs, by source and target name.
 const PASSED: &[(&str, &str)] = &[
     ("max_tokens", "max_completion_tokens"),
     ("model", "model"),
@@ -16,17 +16,17 @@ const PASSED: &[(&str, &str)] = &[
     ("top_p", "top_p"),
 ];
 
-/// Fields whose wish a chat completion cannot meet.
+/// Fields that a chat completion cannot honour.
 const UNMET: &[&str] = &["container", "inference_geo", "mcp_servers"];
 
-/// The longest `user` that OpenAI accepts. Claude Code sends a longer one, which is left out.
+/// Maximum `user` length of OpenAI. Claude Code sends a longer one, which is left out.
 const MAX_USER_BYTES: usize = 64;
 
-/// The chat completion request that asks for what the messages request asks for.
+/// Converts a Messages request into a chat completion request.
 ///
-/// Fields that only save tokens or time (`cache_control`, `context_management`, `speed`), that only
-/// narrow the choice of tokens (`top_k`, which servers that check their fields refuse) or that are
-/// unknown are left out: clients send beta fields without being asked.
+/// Fields that only save tokens or time (`cache_control`, `context_management`, `speed`), that
+/// only narrow the choice of tokens (`top_k`, which servers that check their fields refuse) or
+/// that are unknown are left out: clients send beta fields unasked.
 pub fn request(body: &Object) -> Result<Translated> {
     let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
     let asks = |name: &&&str| present(body, name).is_some_and(|value| !is_empty(value));

@@ -1,10 +1,10 @@
-//! What a message takes from its request, and errors of the Messages API.
+//! Request fields that a message repeats, and errors of the Messages API.
 
 use serde_json::{Value, json};
 
 use super::super::fields::{Object, object, text};
 
-/// The id and model of a message, and whether it shows what the model thought.
+/// The id and model of a message, and whether to show thinking.
 #[derive(Debug, Clone)]
 pub struct Shape {
     id: String,
@@ -15,7 +15,7 @@ pub struct Shape {
 impl Shape {
     /// The shape of the answer to a messages request.
     ///
-    /// Thinking is shown only to clients that asked for it: others expect text first.
+    /// Thinking is shown only to clients that requested it: others expect text first.
     pub fn new(body: &Object, id: &str) -> Self {
         let shows_thinking = object(body, "thinking").is_some_and(|thinking| {
             text(thinking, "type") != Some("disabled")
@@ -25,7 +25,6 @@ impl Shape {
         Self { id: id.to_owned(), model, shows_thinking }
     }
 
-    /// The message with the given content and end.
     pub(super) fn message(&self, content: Vec<Value>, end: Object, usage: Value) -> Value {
         let mut message = Object::new();
         message.insert("id".into(), self.id.as_str().into());

@@ -18,7 +18,7 @@ use super::shape::Shape;
 use block::Block;
 use writer::BlockWriter;
 
-/// Carries one stream over: fed with chunks, it writes the events of a message.
+/// Translates one stream: fed with chunks, it writes the events of a message.
 ///
 /// Call [`start`](Self::start) first. The end is the upstream's `[DONE]`, or
 /// [`finish`](Self::finish) or [`fail`](Self::fail); nothing is written after it. If the model called
@@ -27,7 +27,7 @@ pub struct Stream {
     shape: Shape,
     round: Round,
     blocks: BlockWriter,
-    /// Text that came after the first call of a round: it follows the calls.
+    /// Text after the first call of a round; it is written after the calls.
     late_text: String,
     refusal: String,
     searches: u64,
@@ -63,12 +63,12 @@ impl Stream {
         Self::ping(out);
     }
 
-    /// Writes an event that only keeps the connection alive.
+    /// Writes a keep-alive event.
     pub fn ping(out: &mut BytesMut) {
         write(out, "ping", &json!({}));
     }
 
-    /// Writes what the chunk means to a reader of a message.
+    /// Translates a chunk.
     pub fn feed(&mut self, event: &Event, out: &mut BytesMut) -> Result<(), StreamFault> {
         if self.is_done || event.is_comment() {
             return Ok(());
@@ -92,7 +92,7 @@ impl Stream {
         self.chunk(Chunk::of_completion(completion)?, out)
     }
 
-    /// Ends the message with what was said so far; what follows is ignored.
+    /// Ends the message with the content so far; later chunks are ignored.
     pub fn finish(&mut self, out: &mut BytesMut) {
         if self.is_done {
             return;
@@ -121,17 +121,17 @@ impl Stream {
         self.is_done
     }
 
-    /// Whether the upstream said why it ended, so that a stream cut after it lost nothing.
+    /// Whether the upstream sent a finish reason: a stream cut after it is complete.
     pub fn has_finish_reason(&self) -> bool {
         self.round.finish_reason.is_some()
     }
 
-    /// The tokens used in all rounds, once the upstream has told.
+    /// The usage of all rounds, once the upstream has reported it.
     pub fn usage(&self) -> Option<Usage> {
         self.round.total_usage()
     }
 
-    /// The message as far as it was written.
+    /// The message as written so far.
     pub fn message(&self) -> Value {
         self.shape.message(self.blocks.json(), self.end(), self.usage_json())
     }
@@ -145,7 +145,7 @@ impl Stream {
         usage
     }
 
-    /// Why the message ended.
+    /// The stop reason.
     fn end(&self) -> Object {
         let reason = match self.round.finish_reason.as_deref() {
             Some("length") => "max_tokens",
@@ -205,7 +205,7 @@ impl Stream {
         if self.blocks.len() > MAX_OUTPUT_ITEMS { Err(Malformed::TooLong) } else { Ok(()) }
     }
 
-    /// Adds to a call, which begins with its name.
+    /// Appends to a call, which begins with its name.
     fn call(&mut self, delta: &CallDelta<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
         self.round.grow(delta.arguments())?;
         let n = match self.round.calls.find(delta) {
@@ -234,7 +234,7 @@ impl Stream {
         Ok(self.blocks.add(Block::Call { id, tool, function, arguments: String::new() }, out))
     }
 
-    /// Writes everything that waits for the end of the calls.
+    /// Writes everything that is deferred to the end of the calls.
     fn end_round(&mut self, out: &mut BytesMut) {
         self.blocks.close_all(out);
         let text = std::mem::take(&mut self.late_text);
@@ -261,7 +261,7 @@ impl std::fmt::Debug for Stream {
     }
 }
 
-/// The message that says what the completion says.
+/// Converts a completion into a message.
 ///
 /// `tools` is that of the translated request; `ids` makes an id for a prefix such as `toolu`. For an
 /// answer of several rounds, use a [`Stream`] and [`Stream::add_completion`].

@@ -4,15 +4,15 @@ use serde_json::Value;
 
 use super::super::fields::{Node, Object, Result};
 
-/// Budgets below this are low effort, those below the next one medium.
+/// Budgets below this are low effort, up to the next one medium.
 const MEDIUM_BUDGET_TOKENS: u64 = 4096;
 const HIGH_BUDGET_TOKENS: u64 = 16_384;
 
-/// The effort that the request asks for, if any.
+/// The requested effort, if any.
 ///
-/// `output_config.effort` is said in the same words; a budget is mapped by its size. Without either
-/// the field is left out: the model decides, and models that do not think refuse the field. So do
-/// many models that do with `none`, which is why disabled thinking sends nothing.
+/// `output_config.effort` has the same values; a budget is mapped by its size. Without either
+/// the field is omitted: the model decides, and models without thinking refuse the field. Many
+/// thinking models refuse `none`, so disabled thinking also sends nothing.
 pub(super) fn effort(body: &Object) -> Result<Option<&str>> {
     let body = Node::root(body);
     let effort = body.get("output_config").and_then(|config| config.get("effort"));

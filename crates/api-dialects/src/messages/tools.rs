@@ -6,7 +6,7 @@ use super::super::fields::{Node, Object, Result, copy, text};
 use super::super::tool_table::{Tool, ToolKind, ToolTable};
 use super::super::{WebSearchTool, web_search};
 
-/// The tools of a request: their functions and the table that restores them.
+/// Tools of a request: their functions and the table that maps them back.
 #[derive(Default)]
 pub(super) struct Offered {
     pub(super) table: ToolTable,

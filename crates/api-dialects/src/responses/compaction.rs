@@ -1,4 +1,4 @@
-//! Compaction: a summary in the place of a long conversation.
+//! Compaction: a summary replaces a long conversation.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::super::fields::Object;
 use super::super::{Malformed, Translated, Untranslatable, Usage, opaque};
 use super::request;
 
-/// What the model is asked at the end of the conversation.
+/// Prompt at the end of the conversation.
 const PROMPT: &str = "Summarize this conversation for yourself, so that you can continue it without \
     the messages above. Keep the goals and constraints of the user, decisions, facts, names of \
     files, results of tools, and what is left to do. Answer with the summary alone.";

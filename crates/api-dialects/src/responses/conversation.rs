@@ -74,8 +74,8 @@ impl Conversation<'_> {
             Some("tool_search_output") => self.found_tools(item),
             Some("compaction" | "compaction_summary" | "context_compaction") => self.summary(item),
             Some("image_generation_call") => self.generated_image(item),
-            // A model does not repeat what it thought before, and the text after a search says
-            // what it found. Additional tools are among the tools already.
+            // A model does not repeat earlier reasoning, and the text after a search states its
+            // results. Additional tools are among the tools already.
             Some("reasoning" | "web_search_call" | "additional_tools") => Ok(()),
             Some(kind) => {
                 let message = format!("items of type {kind} are not available for this model");
@@ -86,7 +86,7 @@ impl Conversation<'_> {
 
     fn message(&mut self, item: &Node<'_>) -> Result<()> {
         let role = match item.text("role")? {
-            // Servers that speak only chat completions often know no developer.
+            // Servers with only chat completions often lack the developer role.
             "developer" => "system",
             role @ ("system" | "user" | "assistant") => role,
             role => return Err(item.error("role", format!("unknown role {role}"))),
@@ -126,7 +126,7 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    /// The conversation before this item, in few words that this service wrote.
+    /// The conversation before this item, as a summary by this service.
     fn summary(&mut self, item: &Node<'_>) -> Result<()> {
         let text = opaque::decode(item.text("encrypted_content")?).ok_or_else(|| {
             let message = "this summary can be read only by the service that created it";
@@ -146,7 +146,7 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    /// An item of the responses before is in the conversation already.
+    /// An item of an earlier response is already in the conversation.
     fn reference(&self, item: &Node<'_>) -> Result<()> {
         let id = item.text("id")?;
         if self.earlier.iter().any(|item| item["id"] == id) {

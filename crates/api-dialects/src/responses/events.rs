@@ -1,4 +1,4 @@
-//! Events of a response: their frame and the fields of the frequent ones.
+//! Events of a response: framing and the fields of frequent types.
 
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::write_json;
 
-/// Writes events and counts them.
+/// Writes events and numbers them.
 #[derive(Debug, Default)]
 pub(super) struct EventWriter {
     next_sequence_number: u64,
@@ -28,7 +28,7 @@ impl EventWriter {
     }
 }
 
-/// The fields every event has, around those of its kind.
+/// The fields common to all events, around those of the type.
 #[derive(Serialize)]
 struct Envelope<'a, T> {
     #[serde(rename = "type")]
@@ -38,7 +38,7 @@ struct Envelope<'a, T> {
     fields: &'a T,
 }
 
-/// A piece of text, refusal, thought or arguments.
+/// A delta of text, refusal, reasoning or arguments.
 #[derive(Serialize)]
 pub(super) struct DeltaEvent<'a> {
     #[serde(flatten)]
@@ -49,7 +49,7 @@ pub(super) struct DeltaEvent<'a> {
     pub(super) logprobs: Option<[(); 0]>,
 }
 
-/// Where in the output a piece belongs.
+/// Position of a delta in the output.
 #[derive(Serialize)]
 pub(super) struct OutputPosition<'a> {
     pub(super) item_id: &'a str,
@@ -58,7 +58,6 @@ pub(super) struct OutputPosition<'a> {
     pub(super) content_index: Option<usize>,
 }
 
-/// The whole response object.
 #[derive(Serialize)]
 pub(super) struct ResponseEvent {
     pub(super) response: Value,

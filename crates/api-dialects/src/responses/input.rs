@@ -1,12 +1,12 @@
-//! The items of a response: what was asked, in full form, and what was answered.
+//! Items of a response: its input in full form, and its output.
 
 use serde_json::{Value, json};
 
 use super::super::fields::{Object, present};
 
-/// The request's input as items with ids, as they are listed and as later responses continue them.
+/// The request's input as items with ids, for listing and for later responses.
 ///
-/// `ids` makes an id for a prefix such as `msg`; an item that came with one keeps it.
+/// `ids` makes an id for a prefix such as `msg`; an item with an id keeps it.
 pub fn input_items(body: &Object, mut ids: impl FnMut(&str) -> String) -> Vec<Value> {
     match present(body, "input") {
         Some(Value::String(text)) => vec![json!({
@@ -25,12 +25,12 @@ pub fn input_items(body: &Object, mut ids: impl FnMut(&str) -> String) -> Vec<Va
     }
 }
 
-/// The items a response answered with.
+/// The output items of a response.
 pub fn output_items(response: &Value) -> &[Value] {
     response.get("output").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The item with everything its listing must have; a reference is not an item.
+/// The item with all fields of its listing; a reference is not an item.
 fn full_item(item: &Object, ids: &mut impl FnMut(&str) -> String) -> Option<Value> {
     let mut item = item.clone();
     if present(&item, "type").is_none() {

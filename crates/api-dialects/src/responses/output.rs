@@ -14,7 +14,7 @@ pub(super) struct Item {
 
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// A message or what was thought before one.
+    /// A message, or the reasoning before one.
     Parts {
         is_reasoning: bool,
         parts: Vec<Part>,
@@ -40,7 +40,7 @@ pub(super) struct SearchItem {
 #[derive(Debug)]
 pub(super) struct FinishedSearch {
     pub(super) status: &'static str,
-    /// The outcome as the model reads it.
+    /// The outcome for the model.
     pub(super) text: String,
     pub(super) urls: Vec<String>,
 }

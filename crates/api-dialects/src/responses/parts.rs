@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::Untranslatable;
 use super::super::fields::{Node, Result, objects};
 
-/// An assistant message: its texts in one, its refusal apart.
+/// An assistant message: its texts joined, its refusal separate.
 pub(super) fn assistant(parts: &[Value], place: String) -> Result<Value> {
     let mut text = String::new();
     let mut refusal = None;
@@ -47,7 +47,7 @@ fn chat_part(part: &Node<'_>) -> Result<Value> {
             let mut image = json!({ "url": part.text("image_url")? });
             match part.get("detail") {
                 None => {}
-                // Chat completions have no finer detail than this.
+                // Chat completions support no finer detail.
                 Some(detail) if detail == "original" => image["detail"] = "high".into(),
                 Some(detail) => image["detail"] = detail.clone(),
             }

@@ -1,4 +1,4 @@
-//! A responses request as a chat completion request: the fields at the top.
+//! A Responses request as a chat completion request: top-level fields.
 
 use serde_json::{Value, json};
 
@@ -7,24 +7,24 @@ use super::super::{Translated, Untranslatable};
 use super::conversation;
 use super::tools::Offered;
 
-/// Fields that mean the same in a chat completion request.
+/// Fields with the same meaning in a chat completion request.
 const PASSED: &[&str] = &[
     "frequency_penalty", "logit_bias", "model", "parallel_tool_calls", "presence_penalty",
     "safety_identifier", "seed", "service_tier", "stop", "temperature", "top_p", "user",
 ];
 
-/// Settings that neither API defines and servers of chat completions understand.
+/// Settings outside both APIs that chat completions servers support.
 const EXTENSIONS: &[&str] =
     &["chat_template_kwargs", "min_p", "repetition_penalty", "thinking", "top_k"];
 
-/// Fields whose wish a chat completion cannot meet.
+/// Fields that a chat completion cannot honour.
 const UNMET: &[&str] = &["context_management", "conversation", "moderation", "prompt"];
 
-/// The chat completion request that continues `earlier` with what the responses request asks.
+/// Converts a Responses request that continues `earlier` to a chat completion request.
 ///
-/// `earlier` are the items, input and output, of the responses before this one, oldest first.
-/// Fields without a meaning for a chat completion are left out, `prompt_cache_key` too: it changes
-/// no answer, and servers that check their fields refuse it.
+/// `earlier` are the items, input and output, of earlier responses, oldest first. Fields
+/// without a meaning for a chat completion are left out, `prompt_cache_key` too: it changes no
+/// answer, and servers that check their fields refuse it.
 pub fn request(body: &Object, earlier: &[Value]) -> Result<Translated> {
     let mut chat = passed_through(body)?;
     let mut offered = Offered::collect(body, earlier)?;

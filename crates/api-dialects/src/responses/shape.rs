@@ -1,4 +1,4 @@
-//! The response object: what it repeats of its request, and how the answer came out.
+//! The response object: fields repeated from the request, and the outcome.
 
 use serde_json::{Value, json};
 
@@ -7,14 +7,14 @@ use super::super::fields::{Object, object, present};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Accepted in the background, not begun.
+    /// Accepted in the background, not started.
     Queued,
     InProgress,
     Completed,
-    /// Ended before the model was finished.
+    /// Ended before the model finished.
     Incomplete,
     Failed,
-    /// Ended by its member.
+    /// Cancelled by its member.
     Cancelled,
 }
 
@@ -33,14 +33,14 @@ impl Status {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Incomplete {
-    /// The limit of tokens was reached.
+    /// Token limit reached.
     MaxOutputTokens,
     /// A filter stopped the answer.
     ContentFilter,
 }
 
 impl Incomplete {
-    /// What a chat completion's `finish_reason` says about completeness.
+    /// Maps a chat completion's `finish_reason`.
     pub(super) fn of_finish_reason(reason: &str) -> Option<Self> {
         match reason {
             "length" => Some(Self::MaxOutputTokens),
@@ -57,25 +57,25 @@ impl Incomplete {
     }
 }
 
-/// What a response object says beyond its request.
+/// The result part of a response object.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     pub status: Status,
-    /// The items answered so far.
+    /// The output items so far.
     pub output: Vec<Value>,
     pub usage: Option<Usage>,
-    /// Code and message of what made it fail.
+    /// Code and message of the failure.
     pub error: Option<(String, String)>,
     pub incomplete: Option<Incomplete>,
 }
 
 impl Outcome {
-    /// Nothing answered yet.
+    /// Without output.
     pub fn of(status: Status) -> Self {
         Self { status, output: Vec::new(), usage: None, error: None, incomplete: None }
     }
 
-    /// An answer that ended for the reason a chat completion gave.
+    /// An answer that ended with a finish reason.
     pub(super) fn ended(output: Vec<Value>, usage: Option<Usage>, finish_reason: &str) -> Self {
         let incomplete = Incomplete::of_finish_reason(finish_reason);
         let status = if incomplete.is_some() { Status::Incomplete } else { Status::Completed };
@@ -83,7 +83,7 @@ impl Outcome {
     }
 }
 
-/// What every state of one response repeats: its id, its time and the request's settings.
+/// Fields common to all states of a response: id, time and the request's settings.
 #[derive(Debug, Clone)]
 pub struct Shape {
     fields: Object,
@@ -130,7 +130,7 @@ impl Shape {
         self.fields["id"].as_str().unwrap_or_default()
     }
 
-    /// The whole response object in one of its states.
+    /// The response object in one of its states.
     pub fn response(&self, outcome: Outcome) -> Value {
         let error =
             outcome.error.map(|(code, message)| json!({ "code": code, "message": message }));
@@ -153,7 +153,7 @@ fn text(body: &Object) -> Value {
     text.into()
 }
 
-/// The tools with the fields that are optional when asking and required when answering.
+/// The tools, with fields that are optional in requests but required in responses.
 fn tools(body: &Object) -> Value {
     let tools = present(body, "tools").and_then(Value::as_array).cloned().unwrap_or_default();
     let full = tools.into_iter().map(|mut tool| {

@@ -14,7 +14,7 @@ use super::events::{DeltaEvent, EventWriter, OutputPosition, ResponseEvent};
 use super::output::{Item, Kind, Part, PartKind};
 use super::shape::{Outcome, Shape, Status};
 
-/// Carries one stream over: fed with chunks, it writes the response's events.
+/// Translates one stream: fed with chunks, it writes the response's events.
 ///
 /// Call [`start`](Self::start) first. The end is the upstream's `[DONE]`, or
 /// [`finish`](Self::finish) or [`fail`](Self::fail); nothing is written after it. If the model called
@@ -24,7 +24,7 @@ pub struct Stream {
     round: Round,
     events: EventWriter,
     items: Vec<Item>,
-    /// The item, last part of it, that text is being added to.
+    /// The item whose last part is open for text.
     speaking: Option<usize>,
     /// The pages that searches found.
     sources: Vec<SearchResult>,
@@ -51,7 +51,7 @@ impl Stream {
         }
     }
 
-    /// Tells that the response exists and is under way.
+    /// Writes the events for a created response in progress.
     pub fn start(&mut self, out: &mut BytesMut) {
         let whole =
             ResponseEvent { response: self.shape.response(Outcome::of(Status::InProgress)) };
@@ -59,7 +59,7 @@ impl Stream {
         self.events.write(out, "response.in_progress", &whole);
     }
 
-    /// Writes what the chunk means to a reader of a response.
+    /// Translates a chunk.
     pub fn feed(&mut self, event: &Event, out: &mut BytesMut) -> Result<(), StreamFault> {
         if self.end.is_some() || event.is_comment() {
             return Ok(());
@@ -83,7 +83,7 @@ impl Stream {
         self.chunk(Chunk::of_completion(completion)?, out)
     }
 
-    /// Ends the response with what was said so far; what follows is ignored.
+    /// Ends the response with the output so far; later chunks are ignored.
     pub fn finish(&mut self, out: &mut BytesMut) {
         if self.end.is_some() {
             return;
@@ -120,7 +120,7 @@ impl Stream {
         self.conclude("response.failed", outcome, out);
     }
 
-    /// Ends the response at its member's wish; no event tells of it.
+    /// Cancels the response for its member; there is no event for it.
     pub fn cancel(&mut self) {
         if self.end.is_none() {
             let outcome = self.broken_off(Status::Cancelled);
@@ -132,12 +132,12 @@ impl Stream {
         self.end.is_some()
     }
 
-    /// Whether the upstream said why it ended, so that a stream cut after it lost nothing.
+    /// Whether the upstream sent a finish reason: a stream cut after it is complete.
     pub fn has_finish_reason(&self) -> bool {
         self.round.finish_reason.is_some()
     }
 
-    /// The tokens used in all rounds, once the upstream has told.
+    /// The usage of all rounds, once the upstream has reported it.
     pub fn usage(&self) -> Option<Usage> {
         self.round.total_usage()
     }
@@ -178,7 +178,7 @@ impl Stream {
         if self.items.len() > MAX_OUTPUT_ITEMS { Err(Malformed::TooLong) } else { Ok(()) }
     }
 
-    /// Adds text to the open part, or to a new one when it is of another kind.
+    /// Adds text to the open part, or to a new one of this kind.
     fn speak(&mut self, kind: PartKind, text: &str, out: &mut BytesMut) {
         let n = self.open_speech(kind, out);
         let Some(Item { id, kind: Kind::Parts { parts, .. } }) = self.items.get_mut(n) else {
@@ -203,7 +203,7 @@ impl Stream {
         self.events.write(out, name, &delta);
     }
 
-    /// The item that takes parts of this kind, with such a part open at its end.
+    /// The item for parts of this kind, with an open part of this kind at its end.
     fn open_speech(&mut self, kind: PartKind, out: &mut BytesMut) -> usize {
         if let Some(n) = self.speaking
             && let Kind::Parts { is_reasoning, parts } = &self.items[n].kind
@@ -324,7 +324,7 @@ impl std::fmt::Debug for Stream {
     }
 }
 
-/// The response object that says what the completion says.
+/// Converts a completion into a response object.
 ///
 /// `tools` is that of the translated request; `ids` makes an id for a prefix such as `msg`. For an
 /// answer of several rounds, use a [`Stream`] and [`Stream::add_completion`].

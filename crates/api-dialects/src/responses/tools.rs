@@ -9,7 +9,7 @@ use super::super::fields::{Node, Object, Result, object, objects, present, text}
 use super::super::tool_table::{Tool, ToolKind, ToolTable};
 use super::super::{WebSearchTool, web_search};
 
-/// The tools of a request: their functions and the table that restores them.
+/// Tools of a request: their functions and the table that maps them back.
 #[derive(Default)]
 pub(super) struct Offered {
     pub(super) table: ToolTable,
@@ -47,7 +47,7 @@ impl Offered {
         if !self.functions.is_empty() {
             chat.insert("tools".into(), std::mem::take(&mut self.functions).into());
         } else if choice.as_ref().is_none_or(|choice| choice == "auto" || choice == "none") {
-            // Without tools these words change nothing, and some servers refuse them.
+            // Without tools these fields have no effect, and some servers refuse them.
             chat.remove("parallel_tool_calls");
             return Ok(());
         } else {
@@ -130,7 +130,7 @@ impl Offered {
         *description = format!("{own}\n\nAbout all tools of {name}: {text}").trim_start().into();
     }
 
-    /// The choice an object makes; an allowed list leaves only its tools.
+    /// The choice of an object; an allowed list removes all other tools.
     fn chosen(&mut self, choice: &Node<'_>) -> Result<Value> {
         let kind = choice.text("type")?;
         if kind == "allowed_tools" {
@@ -150,7 +150,7 @@ impl Offered {
     }
 }
 
-/// The function of the tool that an entry of `tool_choice` names.
+/// The function for an entry of `tool_choice`.
 fn function_of<'a>(table: &'a ToolTable, entry: &Object) -> Option<&'a str> {
     let name = || text(entry, "name");
     match entry.get("type").and_then(Value::as_str)? {

@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::{BROKEN, Image, TOO_LARGE, decode};
 use crate::rejection::MediaError;
 
-/// Text on screenshots stays sharp with it.
+/// Keeps text on screenshots sharp.
 const JPEG_QUALITY: u8 = 85;
+/// A model recognizes nothing on a smaller image.
+const MIN_SIDE: u16 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageLimits {
-    /// The most pixels of the longer side.
+    /// Maximum pixels of the longer side.
     pub max_side: u16,
     pub max_bytes: usize,
 }
@@ -37,10 +39,10 @@ pub(crate) fn scale(bytes: &[u8], limits: ImageLimits) -> Result<Option<ScaledIm
     }
     let exif = image.exif.take();
     let canvas = Canvas::of(&image)?;
-    // Photographs become JPEG, and what else does not fit as PNG.
+    // Photographs become JPEG, as do images too large as PNG.
     let is_photo = image.is_lossy && canvas.is_opaque();
     drop(image);
-    while side > 0 {
+    loop {
         let scaled = canvas.resized(side)?;
         let png = if is_photo { None } else { Some(scaled.png()?) };
         let bytes = match png {
@@ -51,8 +53,10 @@ pub(crate) fn scale(bytes: &[u8], limits: ImageLimits) -> Result<Option<ScaledIm
             return Ok(Some(ScaledImage { original_size, size: scaled.size(), bytes }));
         }
         side = side / 4 * 3;
+        if side < MIN_SIDE {
+            return Err(TOO_LARGE);
+        }
     }
-    Err(TOO_LARGE)
 }
 
 /// The pixels of an image.
@@ -134,7 +138,7 @@ impl Canvas {
         let mut bytes = Vec::new();
         let mut encoder = jpeg_encoder::Encoder::new(&mut bytes, JPEG_QUALITY);
         if let Some(exif) = exif {
-            // What is too long for one segment is left out.
+            // Metadata too long for one segment is dropped.
             let _ = encoder.add_exif_metadata(exif);
         }
         let side = |length: usize| u16::try_from(length).map_err(|_| TOO_LARGE);

@@ -27,7 +27,7 @@ pub(super) fn decode(
         .or_else(|| (declarations == Declarations::Used).then(|| declared(bytes)).flatten())
         .unwrap_or_else(|| detected(bytes));
     let (text, _, _) = encoding.decode(bytes);
-    // Zero characters stop some readers.
+    // Some readers stop at NUL characters.
     if text.contains('\0') { text.replace('\0', "") } else { text.into_owned() }
 }
 
@@ -73,7 +73,7 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
         .take_while(|letter| letter.is_ascii_alphanumeric() || "-_:.".contains(*letter))
         .collect();
     let encoding = Encoding::for_label(name.as_bytes())?;
-    // A declaration that is readable as ASCII cannot be in UTF-16.
+    // A declaration readable as ASCII cannot be in UTF-16.
     let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
     Some(if is_wide { UTF_8 } else { encoding })
 }

@@ -18,13 +18,13 @@ use crate::markup;
 use block::BlockRenderer;
 use inline::TextStyle;
 
-/// The most nodes, and the largest sum of their depths, of a page that is searched for an article. The
+/// Maximum number of nodes, and maximum sum of their depths, for the article search. The
 /// search visits the ancestors of each node repeatedly.
 const MAX_ARTICLE_NODES: usize = 60_000;
 const MAX_ARTICLE_DEPTHS: usize = 1_000_000;
-/// The least share of the text in an article, in percent.
+/// Minimum share of the text in an article, in percent.
 const MIN_ARTICLE_SHARE: usize = 60;
-/// The least share of the text in the main element, in percent.
+/// Minimum share of the text in the main element, in percent.
 const MIN_MAIN_SHARE: usize = 40;
 /// Pages with less text than this keep their boilerplate.
 const MIN_TEXT: usize = 80;

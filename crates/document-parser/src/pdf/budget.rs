@@ -13,7 +13,7 @@ use crate::rejection::Rejection;
 
 pub(super) const MAX_STREAM_BYTES: usize = 32 * 1024 * 1024;
 const MAX_TOTAL_BYTES: usize = 256 * 1024 * 1024;
-/// The most objects in object streams, and the most operands of contents that are parsed at once.
+/// Maximum number of objects in object streams, and of operands of contents parsed at once.
 pub(super) const MAX_OBJECTS: usize = 1_000_000;
 
 /// The remaining bytes and objects.

@@ -9,7 +9,7 @@ use super::budget::Budget;
 
 /// The offset, in thousandths of the font size, that counts as a space.
 const SPACE: f32 = -180.0;
-/// The deepest nesting of forms, and the most forms of a page.
+/// Maximum nesting depth of forms, and maximum forms per page.
 const MAX_DEPTH: usize = 8;
 const MAX_FORMS: usize = 200;
 

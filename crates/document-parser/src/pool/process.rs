@@ -21,11 +21,11 @@ use crate::job::{Job, Parsed, Reply};
 use crate::rejection::Rejection;
 use crate::worker::{self, WorkerReady};
 
-/// The longest start of a worker.
+/// Maximum start time of a worker.
 const MAX_START: Duration = Duration::from_secs(30);
-/// The longest wait for the exit status of a worker that closed its pipe.
+/// Maximum wait for the exit status of a worker that closed its pipe.
 const MAX_END: Duration = Duration::from_secs(1);
-/// The largest text of a result, in addition to a multiple of the input.
+/// Maximum text of a result, in addition to a multiple of the input.
 const MAX_RESULT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Why a worker sent no reply.
@@ -33,7 +33,7 @@ const MAX_RESULT_BYTES: usize = 64 * 1024 * 1024;
 pub(super) enum WorkerFailure {
     /// The limit on elapsed time or CPU time was reached.
     OutOfTime,
-    /// Killed by another process, possibly before it got the job. No limit of ours does this.
+    /// Killed from outside, possibly before it got the job; never by our limits.
     Killed,
     /// Any other exit, or an invalid reply.
     Crashed,

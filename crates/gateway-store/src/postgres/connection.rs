@@ -24,7 +24,7 @@ const PLAN_BY_KEY: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off
     SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; \
     SET plan_cache_mode = force_generic_plan";
 
-/// The most statements that a connection keeps prepared, besides those of batches.
+/// Maximum number of prepared statements per connection, besides those of batches.
 const MAX_PREPARED: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -34,13 +34,13 @@ struct LoadedRows {
     audit: Vec<Row>,
 }
 
-/// The most tries to lock the teams of members that change their team meanwhile.
+/// Maximum tries to lock the teams of members that change their team meanwhile.
 const MAX_TRIES: u32 = 5;
 
 /// Begins a transaction, locks and reads in one round trip, unless a lock is taken.
 ///
-/// The statement that locks looks up teams before it waits for the members. A member who changed teams
-/// in between has a team that is not locked: then all begins anew.
+/// The statement that locks looks up teams before it waits for the members. A member who
+/// changed teams in between has a team that is not locked: then everything is retried.
 pub(super) async fn load(
     client: &Client,
     statements: &Statements,

@@ -22,13 +22,13 @@ use crate::batch_rows::{BatchWrites, LoadedBatch, RowSet};
 use crate::error::Result;
 use crate::{AuditEntry, Error};
 
-/// The most operations in the queue.
+/// Capacity of the queue.
 const MAX_WAITING: usize = 16_384;
-/// The most operations of one transaction.
+/// Maximum operations per transaction.
 const MAX_BATCH: usize = 512;
 /// Concurrent transactions. More of them would have fewer operations each, at the same cost.
 const MAX_IN_FLIGHT: usize = 1;
-/// The most tries of a transaction that conflicts with others.
+/// Maximum tries of a transaction that conflicts with others.
 const MAX_TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_millis(500);

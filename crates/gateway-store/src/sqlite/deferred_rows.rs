@@ -18,7 +18,7 @@ use crate::Calendar;
 use crate::error::Result;
 use crate::usage::UsageRollup;
 
-/// The most postings that rows may be behind. As many are read when another process writes, or after a
+/// Maximum lag of rows, in postings. As many are read when another process writes, or after a
 /// crash.
 const MAX_UNAPPLIED: usize = 16_384;
 

@@ -71,7 +71,7 @@ fn put_aside(path: &Path, options: &StoreOptions) -> Result<Option<PathBuf>> {
         remove_log(path);
         return Ok(None);
     }
-    // A checkpoint of a damaged file may fail; the file is kept as it is.
+    // A checkpoint of a damaged file may fail; the file is kept unchanged.
     if let Ok(connection) = connection::open(path, ConnectionMode::ReadWrite, options) {
         let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     }

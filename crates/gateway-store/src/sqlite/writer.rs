@@ -28,21 +28,20 @@ use crate::error::Result;
 use crate::executor::ready;
 use crate::{Error, StoreOptions, audit_log};
 
-/// The most operations in the queue.
+/// Capacity of the queue.
 pub(super) const MAX_WAITING: usize = 4096;
-/// The most operations of one transaction.
+/// Maximum operations per transaction.
 const MAX_BATCH: usize = 512;
 /// Bytes of answers and responses after which a transaction takes no more operations, because a
 /// checkpoint cannot move a part of a transaction.
 const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
-/// How long a batch waits for more operations if the previous one had several. A single operation
-/// never waits.
+/// Wait for more operations if the previous batch had several. A single operation never waits.
 const BATCH_DELAY: Duration = Duration::from_micros(100);
 /// Batches of one operation in a row after which deferred rows are written, because the load is over.
 const MAX_SINGLE_BATCHES: u32 = 16;
-/// The most cached rows, of a few hundred bytes each.
+/// Maximum cached rows, of a few hundred bytes each.
 const MAX_CACHED_ROWS: usize = 20_000;
-/// The most keys whose free requests are counted but not yet written.
+/// Maximum number of keys with counted but unwritten free requests.
 const MAX_ARRIVALS: usize = 10_000;
 
 pub(super) enum WriterMessage {
@@ -54,7 +53,7 @@ pub(super) enum WriterMessage {
 
 pub(super) type Task = Box<dyn FnOnce(&mut Writer) + Send>;
 
-/// What a transaction survives.
+/// Durability of a transaction.
 ///
 /// Opening a hold need not survive a power loss: a lost hold charges nothing, like a hold of a process
 /// that crashed. The end of a hold waits for the disk, and everything before it is then on the disk.
@@ -96,7 +95,7 @@ pub(super) struct Writer {
     single_batches: u32,
 }
 
-/// Takes operations from the queue until another message comes.
+/// Takes operations until another kind of message.
 fn take_operations(
     operations: &mut Vec<LedgerOperation>,
     waiting: &mut mpsc::Receiver<WriterMessage>,
@@ -163,7 +162,7 @@ impl Writer {
                 self.wal.checkpoint_if_needed(&self.connection);
             }
         }
-        // A failure does no harm: the next process applies the postings, and lost counts of free
+        // A failure is harmless: the next process applies the postings, and lost counts of free
         // requests only let a few more through.
         let _ = self.write_deferred();
         drop(self);

@@ -25,7 +25,7 @@ impl Store {
         transaction!(self.write, db => open(db, &new))
     }
 
-    /// Ends the condition of an alert, which is then reported again when it is met again.
+    /// Ends the condition of an alert, so that it is reported if it recurs.
     pub async fn end_alert(&self, key: &str) -> Result<()> {
         let open = "SELECT true FROM alerts WHERE key = $1 AND ended_at IS NULL";
         // Usually it is not open, and the writer is not needed.

@@ -15,7 +15,7 @@ use crate::key::{scope_names, stored_budget};
 use crate::value::{Value, values};
 use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, KeySearch, NewKey};
 
-/// The most keys of a member that are listed.
+/// Maximum number of listed keys of a member.
 const MAX_LISTED: u32 = 10_000;
 
 pub(crate) const KEY: &str = "SELECT k.id, k.hash, k.member, k.lineage, k.name, k.scopes, k.models, \

@@ -15,7 +15,7 @@ const RUN: &str = "SELECT id, member, hold, model, capability, charge, created_a
 
 const ARTIFACT: &str = "SELECT id, object, media_type, bytes, sha256 FROM artifacts";
 
-/// The most tries of a claim that races with others.
+/// Maximum tries of a claim that races with others.
 const MAX_TRIES: usize = 5;
 
 impl Store {

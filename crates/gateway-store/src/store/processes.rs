@@ -19,7 +19,7 @@ impl Store {
         statements!(self.read, db => shared_state(db))
     }
 
-    /// Reports the state of a process, and forgets processes that are gone.
+    /// Reports the state of a process, and deletes processes that are gone.
     pub async fn report_process(&self, report: &ProcessReport) -> Result<()> {
         let report = report.clone();
         statements!(self.write, db => report_process(db, &report))

@@ -53,7 +53,7 @@ impl Store {
         statements!(self.write, db => delete(db, member, &id))
     }
 
-    /// Appends events. Those that exist, as after a retry, are kept.
+    /// Appends events; existing ones, as after a retry, are kept.
     pub async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()> {
         match self {
             Self::Sqlite(database) => {

@@ -12,18 +12,18 @@ const SESSION: &str = "SELECT hash, member, key, client, address, created_at, se
     ends_at FROM sessions WHERE {least|min}(idle_until, ends_at) > {now}";
 
 impl Store {
-    /// Creates a session; it replaces the oldest of too many.
+    /// Creates a session, replacing the oldest of too many.
     pub async fn create_session(&self, new: &NewSession) -> Result<()> {
         let new = new.clone();
         statements!(self.write, db => create(db, &new))
     }
 
-    /// Returns a session that is not over.
+    /// Returns an unexpired session.
     pub async fn session(&self, hash: [u8; 32]) -> Result<Option<WebSession>> {
         self.row(format!("{SESSION} AND hash = $1"), values![&hash]).await
     }
 
-    /// Prolongs a session that is in use, up to its end.
+    /// Extends a session in use, up to its absolute expiry.
     pub async fn renew_session(&self, hash: [u8; 32], idle_micros: i64) -> Result<()> {
         let sql = "UPDATE sessions SET seen_at = {now}, idle_until = {now} + $2 \
                    WHERE hash = $1 AND {least|min}(idle_until, ends_at) > {now}";

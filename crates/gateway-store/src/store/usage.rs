@@ -6,7 +6,7 @@ use crate::value::values;
 use crate::{UsageLine, UsageQuery};
 
 impl Store {
-    /// Sums up usage. Lines are in the order of days, else of charges, the highest first.
+    /// Aggregates usage. Rows are ordered by day, else by charge, highest first.
     pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageLine>> {
         self.write_deferred().await?;
         self.rows(query.sql(), values![]).await

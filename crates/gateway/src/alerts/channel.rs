@@ -57,7 +57,7 @@ impl Channels {
         Ok(Self { webhook, email: email.map_err(|why| problem(EMAIL, why))? })
     }
 
-    /// Sends an alert once; the error says why it was not accepted.
+    /// Sends an alert once; the error is the reason of a rejection.
     pub(super) async fn send(&self, delivery: &AlertDelivery) -> Result<(), String> {
         match (delivery.channel.as_deref(), &self.webhook, &self.email) {
             (Some(WEBHOOK), Some(webhook), _) => webhook.send(&delivery.alert).await,

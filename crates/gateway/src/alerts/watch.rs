@@ -1,4 +1,4 @@
-//! Looks at accounts that were charged and at the health of providers, and alerts.
+//! Alerts about charged accounts and provider health.
 //!
 //! Shares are levels, not events: an alert that was missed because a process died is stored after the
 //! next charge of the account.
@@ -17,7 +17,7 @@ use crate::provider::Provider;
 use crate::service::Service;
 
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
-/// The most accounts whose state is remembered; then all are forgotten.
+/// Maximum accounts with remembered state; beyond it all are dropped.
 const MAX_REMEMBERED: usize = 100_000;
 
 pub(crate) async fn run(service: Arc<Service>) {
@@ -160,7 +160,7 @@ pub(crate) fn percent(used: i64, whole: i64) -> u32 {
     u32::try_from(percent.min(100)).unwrap_or(100)
 }
 
-/// Alerts when a provider fails, and ends the alert when it works again.
+/// Alerts when a provider fails, and closes the alert when it recovers.
 async fn look_at_provider(
     alerts: Alerts<'_>,
     states: &mut HashMap<Arc<str>, Option<&'static str>>,

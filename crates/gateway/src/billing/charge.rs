@@ -1,4 +1,4 @@
-//! A request that costs money, from its hold to the end of it.
+//! A request that costs money, from hold to settlement.
 //!
 //! **Invariant:** a hold ends exactly once, and [`EndReason::rule`] alone decides whether it is
 //! charged. The owner of a [`Charge`] closes it; if the charge is dropped instead (the client
@@ -23,7 +23,7 @@ use super::progress::Progress;
 use crate::failure::{ApiError, ApiResult};
 use crate::request_log::{self, RequestLog};
 
-/// How long ending a hold is retried while the store is unavailable.
+/// Maximum time of retries to end a hold while the store is unavailable.
 const MAX_RETRY_TIME: Duration = Duration::from_secs(30);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
@@ -43,7 +43,7 @@ pub(crate) struct Charge {
     billing: Arc<Billing>,
     hold: Option<Hold>,
     id: HoldId,
-    /// The rule that ends it when it is dropped; `None`: the client disconnected.
+    /// The rule for settlement on drop; `None`: the client disconnected.
     if_dropped: Option<ChargeRule>,
     /// Set while the hold is being ended; the drop handler finishes it.
     pending: Option<Box<HoldClosing>>,

@@ -18,15 +18,14 @@ use crate::provider::Failure;
 /// The outcome of the attempt that began to answer.
 const ANSWERED: &str = "answered";
 
-/// What upstreams have done for a request.
+/// The progress of upstreams with a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Progress(Arc<UpstreamProgress>);
 
 #[derive(Debug, Default)]
 struct UpstreamProgress {
-    /// Whether one has begun to answer: a client that disconnects after that is charged.
+    /// Whether an upstream has begun: a client that disconnects later is charged.
     has_begun: AtomicBool,
-    /// For the receipt.
     attempts: Attempts,
 }
 
@@ -73,7 +72,7 @@ impl Attempts {
         self.next().push_str(&attempt);
     }
 
-    /// The text, to be followed by another attempt.
+    /// The text, ready for another attempt.
     fn next(&self) -> MutexGuard<'_, String> {
         let mut text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let separator = if text.is_empty() { '[' } else { ',' };
@@ -95,7 +94,7 @@ enum Stored {
     Failed(String, String, u64),
 }
 
-/// The upstreams that were asked for a request, in order.
+/// The attempts of a request, in order.
 pub fn attempts(receipt: &Receipt) -> Vec<AttemptView> {
     let stored = receipt.attempts.as_deref().map(serde_json::from_str::<Vec<Stored>>);
     let view = |attempt| match attempt {

@@ -1,4 +1,4 @@
-//! Addresses of the file: http or https, with a host, without credentials.
+//! URLs in the configuration: http or https, with a host, without credentials.
 
 use std::net::IpAddr;
 
@@ -16,19 +16,18 @@ pub(super) struct Address(
     pub(super) Uri,
 );
 
-/// For `#[serde(deserialize_with = "..")]`.
 pub(super) fn uri<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uri, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
 }
 
-/// The same for an address that may be left out.
+/// Same as [`uri`], for an optional address.
 pub(super) fn optional<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Uri>, D::Error> {
     uri(deserializer).map(Some)
 }
 
-/// Why an address cannot be used, and what to do about it.
+/// Why an address is invalid, and a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fault(pub(super) &'static str, pub(super) &'static str);
 
@@ -42,8 +41,8 @@ const CREDENTIALS: Fault = Fault(
 );
 const QUERY: Fault = Fault("the URL must not have a query (`?`) or a fragment (`#`)", "remove it");
 
-/// An address without a `/` at the end of its path. What was written is never part of the fault,
-/// since it may hold a secret.
+/// An address without a `/` at the end of its path. The fault never quotes the input, since it
+/// may hold a secret.
 pub(super) fn parse(written: &str) -> Result<Uri, Fault> {
     let lower = written.to_ascii_lowercase();
     if !lower.starts_with("http://") && !lower.starts_with("https://") {
@@ -64,7 +63,7 @@ pub(super) fn parse(written: &str) -> Result<Uri, Fault> {
     if uri.host().is_none_or(str::is_empty) {
         return Err(HOST);
     }
-    // A port that is no number is left in the authority.
+    // A non-numeric port stays in the authority.
     let after_host = authority.rsplit(']').next().unwrap_or_default();
     if after_host.contains(':') && uri.port_u16().is_none() {
         return Err(FORM);
@@ -72,14 +71,14 @@ pub(super) fn parse(written: &str) -> Result<Uri, Fault> {
     Ok(uri)
 }
 
-/// Whether an address leads to this machine only.
+/// Whether the host is this machine.
 pub fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether what is sent there can be read on the way.
+/// Whether the connection is unencrypted.
 pub(super) fn is_open(uri: &Uri) -> bool {
     uri.scheme() == Some(&Scheme::HTTP) && !is_loopback(uri)
 }

@@ -11,9 +11,9 @@ use settings::{Reader, Seconds, section};
 use super::address::{self, Address, is_loopback};
 use super::secret::{MIN_SECRET_CHARS, Secret};
 
-/// The most shares.
+/// Maximum shares.
 pub const MAX_SHARES: usize = 10;
-/// The most recipients of e-mails.
+/// Maximum number of recipients.
 pub const MAX_RECIPIENTS: usize = 20;
 
 section! {

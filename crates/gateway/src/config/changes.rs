@@ -4,10 +4,10 @@ use settings::{Node, Position, Problem};
 
 use super::Config;
 
-/// A key of the file, and whether two configurations agree on it.
+/// A key, and whether two configurations agree on it.
 type Comparison = (&'static str, fn(&Config, &Config) -> bool);
 
-/// Keys that a running service cannot change: sockets, the database and what was opened with it.
+/// Keys that need a restart: sockets, the database and everything opened with it.
 const FIXED: &[Comparison] = &[
     ("listen", |a, b| a.listen == b.listen),
     ("metrics_listen", |a, b| a.metrics_listen == b.metrics_listen),
@@ -51,13 +51,13 @@ const CHANGEABLE: &[Comparison] = &[
 ];
 
 impl Config {
-    /// The keys on which a new configuration differs, of those that a reload can change.
+    /// The reloadable keys on which a new configuration differs.
     pub fn changed_keys(&self, new: &Self) -> Vec<&'static str> {
         differing(CHANGEABLE, self, new).collect()
     }
 }
 
-/// Why a file that differs on keys that cannot change while the service runs is rejected.
+/// The problems of a file that differs on keys that need a restart.
 pub(super) fn fixed_changes(
     running: &Config,
     new: &Config,
@@ -80,7 +80,7 @@ fn differing<'a>(
     keys.iter().filter(|(_, is_same)| !is_same(old, new)).map(|(key, _)| *key)
 }
 
-/// Where a file sets keys that cannot change.
+/// Positions of unchangeable keys.
 pub(super) fn fixed_keys(root: &Node) -> Vec<(&'static str, Position)> {
     let position = |key: &str| {
         let mut node = Some(root);

@@ -1,4 +1,4 @@
-//! How pages are read: `fetch`.
+//! Page fetch settings: `fetch`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use settings::{Seconds, WholeSeconds, section};
 use web_reader::{AllowedPrivate, PrivatePlace};
 
 const MIB: u64 = 1024 * 1024;
-/// The most entries of lists of hosts, networks and ports.
+/// Maximum entries in lists of hosts, networks and ports.
 pub const MAX_ALLOWED: usize = 256;
 
 section! {
@@ -82,14 +82,14 @@ where
     parsed.collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 
-/// Parses `host`, `address`, `address/bits` or `[address]`, each perhaps with `:port`.
+/// Parses `host`, `address`, `address/bits` or `[address]`, each optionally with `:port`.
 pub(super) fn parse_private(text: &str) -> Option<AllowedPrivate> {
     if let Some(place) = place(text) {
         return Some(AllowedPrivate { place, port: None });
     }
     let (before, port) = text.rsplit_once(':')?;
     let port = port.parse().ok().filter(|port| *port > 0)?;
-    // An IPv6 address with a port is in brackets, or it is not known where it ends.
+    // Without brackets, the end of an IPv6 address with a port is ambiguous.
     let is_clear = !before.contains(':') || before.starts_with('[') || before.contains('/');
     Some(AllowedPrivate { place: place(before).filter(|_| is_clear)?, port: Some(port) })
 }

@@ -1,4 +1,4 @@
-//! How values of `gateway.yaml` that have a form of their own are read.
+//! Readers of `gateway.yaml` values with a custom format.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,7 +15,7 @@ use super::secret::warn_of_plain_text;
 use super::{DEFAULT_LISTEN, store};
 
 const MAX_AGENT: usize = 256;
-/// The longest id of a model, in bytes.
+/// Longest model id, in bytes.
 const MAX_ID: usize = 256;
 
 pub(super) const FORMATS: &[Format] = &[
@@ -44,14 +44,14 @@ pub(super) const FORMATS: &[Format] = &[
     ("user-agent", user_agent),
 ];
 
-/// An http or https address, without a `/` at its end.
+/// An http or https address, without a trailing slash.
 fn address(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Uri> {
     let text = reader.string(field, "an http or https URL")?;
     let uri = address::parse(text.value().trim());
     uri.map_err(|Fault(message, hint)| reader.refuse_hinted(field, message, hint)).ok()
 }
 
-/// An e-mail address, perhaps with a name.
+/// An e-mail address, optionally with a name.
 fn mailbox(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let wanted = "an e-mail address such as `Gateway <gateway@example.com>`";
     entry(reader, field, wanted, |text| {
@@ -90,7 +90,7 @@ fn listen(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> 
     None
 }
 
-/// A secret; one that is written in the file itself is warned of.
+/// A secret; warns if it is written literally in the file.
 fn secret(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.string(field, "a string, preferably a reference such as `${NAME}`")?;
     let value = text.value().trim().to_owned();
@@ -132,8 +132,8 @@ fn micros(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<J
     reader.by_type(schema, field)
 }
 
-/// An entry of a list whose problems are those of the list. The text may be the value of a
-/// variable, so that it is not quoted.
+/// An entry of a list; problems are reported for the list. The text may be the value of a
+/// variable, so it is not quoted.
 fn entry(
     reader: &mut Reader<'_>,
     field: &Field<'_>,
@@ -149,7 +149,7 @@ fn entry(
     value.map(Json::from)
 }
 
-/// One address, or all that begin with the same bits.
+/// One address or a CIDR network.
 pub(super) fn network(text: &str) -> Option<IpNet> {
     let address = text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical()));
     address.or_else(|| text.parse().ok())

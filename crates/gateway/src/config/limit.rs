@@ -114,7 +114,7 @@ pub struct NewBudget {
 }
 
 impl NewKeys {
-    /// The limits of a new key for which none are given.
+    /// Default limits of a new key.
     pub fn limits(&self) -> ledger::Limits {
         let budget = |NewBudget { amount_micros, period }: NewBudget| {
             budget::parse(BudgetBody { amount_micros, period })

@@ -1,5 +1,5 @@
-//! Media: where generated files are kept and for how long, what one request may ask for, and the files
-//! that everybody may download.
+//! Media: storage and retention of generated files, limits of one request, and public
+//! downloads.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -71,7 +71,7 @@ section! {
 }
 
 impl Storage {
-    /// Without an address, files are kept beside the database.
+    /// The default storage is next to the database.
     pub(super) fn resolve(
         &mut self,
         reader: &mut Reader<'_>,

@@ -1,4 +1,4 @@
-//! The models of a provider: which there are, and what is known of each.
+//! Models of a provider and their settings.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use settings::section;
 
 use super::price::{Micros, Operation};
 
-/// The most models that one provider may name.
+/// Maximum number of models per provider.
 pub const MAX_MODELS: usize = 4096;
-/// The longest description of a model, in characters.
+/// Longest model description, in characters.
 pub(super) const MAX_DESCRIPTION: usize = 2000;
-/// The largest context that can be configured, in tokens.
+/// Maximum context length, in tokens.
 pub(super) const MAX_CONTEXT: u64 = 1_000_000_000;
 
 /// Settings of a model. `models` may also be a list of ids, and a model without settings may have
@@ -80,7 +80,7 @@ pub struct Caps {
 }
 
 impl Caps {
-    /// These caps, and where there is none, the other's.
+    /// Takes missing caps from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -137,7 +137,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// Its word in the configuration and on the wire.
+    /// Its name in the configuration and on the wire.
     pub fn word(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -154,7 +154,7 @@ impl Capability {
         }
     }
 
-    /// The operation that it is charged as, of a capability that one model provides.
+    /// The operation that it is charged as, if one model provides it.
     pub fn operation(self) -> Option<Operation> {
         Some(match self {
             Self::Chat => Operation::Chat,
@@ -175,7 +175,7 @@ impl Default for Model {
 }
 
 impl Model {
-    /// A model of which nothing but the id is known.
+    /// A model with only its id known.
     pub fn new(id: impl Into<String>) -> Self {
         let id = id.into();
         Self {

@@ -1,4 +1,4 @@
-//! The page of the documentation, made from the schema.
+//! The generated reference page of the schema.
 
 use settings::{MAX_CONFIG_BYTES, MAX_PROBLEMS, limits_table};
 

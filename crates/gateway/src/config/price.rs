@@ -1,4 +1,4 @@
-//! What requests cost, in whole micro-credits: `prices`.
+//! Prices of requests, in whole micro-credits: `prices`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,18 +8,18 @@ use serde::Deserialize;
 use serde_json::Map;
 use settings::section;
 
-/// The highest price of one request, in micro-credits: a thousand million credits. Every whole
-/// number up to it is exact in the file.
+/// Maximum price of one request, in micro-credits: 10⁹ credits. Every whole number up to it is
+/// exact in the file.
 pub const MAX_PRICE_MICROS: i64 = 1_000_000_000_000_000;
-/// The most entries of the price list.
+/// Maximum entries in the price list.
 pub const MAX_PRICES: usize = 4096;
-/// What one request that uses an upstream costs, unless the configuration says otherwise.
+/// Default price of a request that uses an upstream.
 pub(super) const DEFAULT_PRICE_MICROS: i64 = 1000;
 
 /// Declares every operation: its variant, its word, its default price and its meaning.
 macro_rules! operations {
     ($($name:ident $word:literal $price:expr, $meaning:literal;)+) => {
-        /// Something that is charged for. Listing and polling are operations too.
+        /// A priced operation. Listing and polling are operations too.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Operation {
             $(#[doc = $meaning] $name,)+
@@ -61,7 +61,7 @@ section! {
     }
 }
 
-/// `prices.default_micros`, by the words of operations.
+/// `prices.default_micros`, by operation.
 #[derive(Debug, Clone, Default, Deserialize)]
 struct DefaultPrices(BTreeMap<String, i64>);
 
@@ -106,12 +106,12 @@ impl JsonSchema for Micros {
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub fn all() -> impl Iterator<Item = Self> {
         OPERATIONS.iter().map(|(operation, ..)| *operation)
     }
 
-    /// Its word in the price list.
+    /// Its name in the price list.
     pub fn word(self) -> &'static str {
         OPERATIONS.iter().find(|(known, ..)| *known == self).map_or("chat", |(_, word, ..)| word)
     }
@@ -134,7 +134,7 @@ impl Default for Prices {
 }
 
 impl Prices {
-    /// What an operation costs with the model of this full id.
+    /// Price of an operation with the model of this full id.
     pub fn of(&self, operation: Operation, id: &str) -> i64 {
         let listed = self.models.iter().find(|(pattern, _)| pattern.matches(id));
         listed.map_or_else(|| self.default_of(operation), |(_, price)| *price)
@@ -145,7 +145,7 @@ impl Prices {
         self.models.iter().find(|(pattern, _)| pattern.as_str() == name).map(|(_, price)| *price)
     }
 
-    /// What an operation costs without a model.
+    /// Price of an operation without a model.
     pub fn default_of(&self, operation: Operation) -> i64 {
         self.defaults.iter().find(|(known, _)| *known == operation).map_or(0, |(_, price)| *price)
     }
@@ -161,12 +161,12 @@ impl Prices {
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Takes over a pattern.
+    /// Wraps a pattern.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self(pattern.into())
     }
 
-    /// As it was written.
+    /// The original text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -176,11 +176,11 @@ impl Pattern {
         self.0.contains(['*', '?'])
     }
 
-    /// Whether it matches the whole of a name; `*` matches any characters, `/` among them.
+    /// Whether it matches the whole of a name; `*` matches any characters, including `/`.
     pub fn matches(&self, name: &str) -> bool {
         let (pattern, name) = (self.0.as_bytes(), name.as_bytes());
         let (mut p, mut n) = (0, 0);
-        // Where to go on when the text after the last `*` does not match: one character later.
+        // Where to resume if the text after the last `*` does not match: one character later.
         let mut star: Option<(usize, usize)> = None;
         while n < name.len() {
             match pattern.get(p) {

@@ -1,4 +1,4 @@
-//! Providers of models: how an upstream is reached, and how its health is checked.
+//! Providers of models: connection and health checks of an upstream.
 
 pub(super) mod file;
 
@@ -14,69 +14,68 @@ use settings::{Seconds, section};
 use super::model::Model;
 use super::secret::Secret;
 
-/// The most providers of one file.
+/// Maximum number of providers.
 pub const MAX_PROVIDERS: usize = 256;
-/// The most extra headers of one provider.
+/// Maximum extra headers per provider.
 pub const MAX_HEADERS: usize = 64;
-/// The greatest weight of a provider or target.
+/// Maximum weight of a provider or target.
 pub(super) const MAX_WEIGHT: u32 = 1_000_000;
 
-/// What an upstream knows us by.
+/// API key and headers for an upstream.
 pub(super) type Credentials = (Option<Secret>, Vec<(HeaderName, HeaderValue)>);
 
 /// One upstream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
-    /// Its name: what the full ids of its models begin with.
+    /// Its name: the prefix of the full ids of its models.
     pub name: String,
-    /// What it speaks.
+    /// Its protocol.
     pub kind: Kind,
-    /// What the paths of its operations are appended to; no `/` at the end of its path. A program
-    /// has none that is used.
+    /// Base of the paths of its operations, without a trailing slash. Unused for a program.
     pub base_url: Uri,
-    /// The program, of a provider that is one.
+    /// The program, if the provider is one.
     pub program: Option<PathBuf>,
-    /// How files are used, of a provider that is this process.
+    /// Settings of a `local` provider.
     pub local: Option<Local>,
-    /// How it knows us.
+    /// Its API key.
     pub api_key: Option<Secret>,
-    /// Sent with every request to it; values are marked as sensitive.
+    /// Extra headers of every request; values are marked as sensitive.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The models that the file names.
+    /// The configured models.
     pub models: Vec<Model>,
-    /// Whether it is asked for its models.
+    /// Whether to list its models automatically.
     pub discover: bool,
-    /// How long it may take.
+    /// Timeouts of its requests.
     pub timeouts: Timeouts,
-    /// The most requests to it at once; `None` for any number.
+    /// Maximum concurrent requests; `None` for unlimited.
     pub max_concurrency: Option<u32>,
-    /// Its share if a target has no weight.
+    /// Default weight of its targets.
     pub weight: u32,
-    /// How responses are brought to it.
+    /// How to call it for responses.
     pub responses: Responses,
-    /// Whether streams are asked for their usage.
+    /// Whether to request usage figures for streams.
     pub stream_usage: bool,
-    /// How it is looked after; `None` for not at all.
+    /// Health checks; `None` disables them.
     pub health: Option<Health>,
-    /// The PEM file of the authorities that its certificate is judged by, instead of the system's.
+    /// PEM file of the CA certificates to trust instead of the system's.
     pub tls_ca_file: Option<PathBuf>,
 }
 
-/// What an upstream speaks.
+/// Protocol of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Chat completions as the `OpenAI` API has them.
+    /// The `OpenAI` Chat Completions API.
     OpenAi,
-    /// The messages API.
+    /// Anthropic Messages.
     Anthropic,
     /// The program espeak-ng on this machine.
     Espeak,
-    /// Files of models, which this process answers with itself.
+    /// Model files that this process runs itself.
     Local,
 }
 
 impl Provider {
-    /// Whether an open connection to this provider serves another configuration of it as well: they
+    /// Whether an open connection can be reused for another configuration of this provider: they
     /// differ at most in models that are not files. The content of a certificate file may change.
     pub(crate) fn connects_like(&self, other: &Self) -> bool {
         let connection =
@@ -89,7 +88,7 @@ impl Provider {
 }
 
 impl Kind {
-    /// Its word in the configuration.
+    /// Its name in the configuration.
     pub fn word(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -163,36 +162,35 @@ section! {
     }
 }
 
-/// How the files of a provider are used.
+/// Settings of local model files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Local {
-    /// Where files are looked for that have no path of their own.
+    /// Folder of model files without a path of their own.
     pub folder: PathBuf,
-    /// The most tokens of a conversation with its answer.
+    /// Maximum tokens of a conversation, including the response.
     pub window: u32,
-    /// How many answers of one file are computed at once.
+    /// Maximum number of concurrent responses per file.
     pub at_once: u32,
-    /// How many more may wait.
+    /// Maximum queue length.
     pub waiting: u32,
-    /// The memory of a file is let go after so long without a request.
+    /// Unload a file after this long without requests.
     pub idle: Duration,
-    /// The first message of conversations that have no system message; without it, what the model
-    /// itself has there.
+    /// System message of conversations without one. Default: the one of the model.
     pub system: Option<String>,
-    /// How answers are drawn where a request says nothing; 0 always takes the likeliest token.
+    /// Default sampling temperature; 0 always takes the most likely token.
     pub temperature: f32,
-    /// Only the likeliest tokens that together are this likely are drawn from.
+    /// Default nucleus sampling threshold.
     pub top_p: f32,
-    /// Above 1, tokens that came lately become less likely.
+    /// Default repeat penalty; above 1 makes repeats less likely.
     pub repeat_penalty: f32,
 }
 
-/// The end of the names of files that are models.
+/// File extension of model files.
 pub const GGUF: &str = "gguf";
 
-/// The temperatures that a request may ask for.
+/// Valid temperatures of a request.
 pub const TEMPERATURES: RangeInclusive<f32> = 0.0..=2.0;
-/// The shares of likely tokens that a request may ask for.
+/// Valid nucleus sampling thresholds of a request.
 pub const TOP_PS: RangeInclusive<f32> = 0.01..=1.0;
-/// The penalties that a request may ask for.
+/// Valid repeat penalties of a request.
 pub const REPEAT_PENALTIES: RangeInclusive<f32> = 0.5..=2.0;

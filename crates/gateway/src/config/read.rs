@@ -1,4 +1,4 @@
-//! From the text of `gateway.yaml` to a configuration, or to everything that is wrong with it.
+//! Reads the text of `gateway.yaml` into a configuration, or all problems with it.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -11,16 +11,16 @@ use super::Config;
 use super::changes::{fixed_changes, fixed_keys};
 use super::format::FORMATS;
 
-/// What a file says.
+/// A parsed file.
 #[derive(Debug, Clone)]
 pub struct Reading {
-    /// The configuration; nothing if any of the problems is an error.
+    /// The configuration; `None` if any problem is an error.
     pub config: Option<Config>,
-    /// What is wrong, in the order of the file.
+    /// Problems, in the order of the file.
     pub problems: Vec<Problem>,
     /// Values that must never be shown, the longest first.
     pub secrets: Vec<KnownSecret>,
-    /// Where the file sets keys that a running service cannot change.
+    /// Positions of keys that need a restart.
     fixed: Vec<(&'static str, Position)>,
 }
 
@@ -61,8 +61,7 @@ pub fn read(text: &str, scope: &Scope, folder: &Path) -> Reading {
 }
 
 impl Reading {
-    /// The keys on which the file differs from the running configuration although they cannot change
-    /// while the service runs.
+    /// The keys that differ from the running configuration but need a restart.
     pub fn fixed_changes(&self, running: &Config) -> Vec<Problem> {
         let new = self.config.as_ref();
         new.map_or(Vec::new(), |new| fixed_changes(running, new, &self.fixed))

@@ -1,4 +1,4 @@
-//! How research jobs are done: `research`.
+//! Settings of research jobs: `research`.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Aliases: other names for one model, for several in the order they are tried, or for several by
 //! weight.
 //!
-//! An alias may name aliases. What remains is groups of models: the first group is tried first, and
-//! within a group the weights decide.
+//! An alias may name aliases. The result is groups of models: the first group is tried first,
+//! and within a group the weights decide.
 
 mod resolve;
 
@@ -16,9 +16,9 @@ use super::provider::MAX_WEIGHT;
 
 pub(super) use resolve::{check_prices, resolve};
 
-/// The most aliases of one file.
+/// Maximum number of aliases.
 pub const MAX_ALIASES: usize = 1024;
-/// The most models that one alias may lead to.
+/// Maximum number of models behind one alias.
 pub const MAX_TARGETS: usize = 64;
 const TARGETS: &str = "must name 1 to 64 models";
 
@@ -52,7 +52,7 @@ pub struct Target {
     pub provider: String,
     /// Its id at that provider.
     pub model: String,
-    /// Its share among those of its group.
+    /// Its weight within its group.
     pub weight: u32,
 }
 
@@ -106,9 +106,9 @@ pub(super) struct Written {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// One after the other.
+    /// Tried in order.
     Fallback,
-    /// By weight.
+    /// Chosen by weight.
     Weighted,
 }
 
@@ -154,7 +154,7 @@ impl WrittenTarget {
         self.model.value.value().trim()
     }
 
-    /// The name as messages quote it, which never holds the value of a variable.
+    /// The name for messages; never contains the value of a variable.
     fn shown(&self) -> String {
         quoted(self.model.value.shown().trim())
     }

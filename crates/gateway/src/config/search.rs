@@ -1,4 +1,4 @@
-//! Where searches go: providers of results, and how long results are kept.
+//! Search providers and the cache of results.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,9 +9,9 @@ use settings::{SecondsOrZero, section};
 use super::provider::{Credentials, Health, Provider, Timeouts};
 use super::store::Database;
 
-/// The folder of indexes beside the database.
+/// Folder of indexes, next to the database.
 const INDEX_FOLDER: &str = "search-index";
-/// How long a provider of results may take for all of its answer.
+/// Timeouts of search providers; `first_byte` covers the whole response.
 pub(super) const TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_secs(5),
     first_byte: Duration::from_secs(15),
@@ -38,7 +38,7 @@ section! {
 }
 
 impl Search {
-    /// Adds the providers. An index that was given no folder is kept beside the database.
+    /// Adds the providers. The default folder of an index is next to the database.
     pub(super) fn resolve(
         &mut self,
         providers: Vec<SearchProvider>,
@@ -60,16 +60,16 @@ impl Search {
 pub enum SearchProvider {
     /// A service on the network.
     Remote {
-        /// What it speaks.
+        /// Its API.
         kind: SearchKind,
-        /// How it is reached and looked after, as an upstream for models is.
+        /// Connection and health checks, as for an upstream of models.
         upstream: Box<Provider>,
     },
-    /// An index of the operator's own files.
+    /// An index of local files.
     Index(Index),
 }
 
-/// What a service of results speaks.
+/// API of a search provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchKind {
     /// The JSON interface of `SearXNG`.
@@ -85,15 +85,15 @@ pub enum SearchKind {
 pub struct Index {
     /// Its name.
     pub name: String,
-    /// What is indexed.
+    /// Indexed folder.
     pub folder: PathBuf,
-    /// What the relative paths of files are appended to, to be the addresses of results.
+    /// Base URL of the results; relative paths of files are appended.
     pub base_url: Option<Uri>,
-    /// Where the index itself is kept.
+    /// Folder of the index itself.
     pub index_folder: PathBuf,
-    /// How often the folder is looked at.
+    /// Interval of scans for changed files.
     pub rescan: Duration,
-    /// The largest file that is read.
+    /// Maximum size of an indexed file.
     pub max_file_bytes: u64,
 }
 
@@ -106,7 +106,7 @@ impl SearchProvider {
         }
     }
 
-    /// Its kind, as the configuration calls it.
+    /// Its kind in the configuration.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Remote { kind, .. } => kind.word(),
@@ -116,7 +116,7 @@ impl SearchProvider {
 }
 
 impl SearchKind {
-    /// As the configuration calls it.
+    /// Its name in the configuration.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Searxng => "searxng",
@@ -127,7 +127,7 @@ impl SearchKind {
 }
 
 impl SearchKind {
-    /// Where it is, unless the configuration says otherwise.
+    /// Default base URL.
     pub(super) fn default_base(self) -> Option<Uri> {
         match self {
             Self::Searxng => None,
@@ -136,7 +136,7 @@ impl SearchKind {
         }
     }
 
-    /// How it is looked after. What costs nothing to ask for is asked for.
+    /// Its health checks. Only free requests are probed.
     pub(super) fn health(self) -> Health {
         let path = match self {
             Self::Searxng => "/healthz",
@@ -145,7 +145,7 @@ impl SearchKind {
         Health { path: path.to_owned(), ..Health::default() }
     }
 
-    /// Puts the key where this kind looks for it; most take it as a bearer credential.
+    /// Puts the key where this API expects it; most take a bearer token.
     pub(super) fn place_key(self, (key, mut headers): Credentials) -> Credentials {
         if self == Self::Brave
             && let Some(key) = &key

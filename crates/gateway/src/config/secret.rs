@@ -1,4 +1,4 @@
-//! A value that is used and never shown.
+//! A secret value that is never printed.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use settings::{Position, Problem, Reader, Text};
 
-/// The least length of a token or secret that an operator makes up, in characters.
+/// Minimum length of operator-chosen tokens and secrets, in characters.
 pub const MIN_SECRET_CHARS: usize = 32;
 
 /// A key, token or password. It has no `Display`, cannot be compared by accident, and its `Debug`
@@ -16,7 +16,7 @@ pub const MIN_SECRET_CHARS: usize = 32;
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// Takes over a value.
+    /// Wraps a value.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into().into_boxed_str())
     }
@@ -33,7 +33,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Warns of a secret that is written in the file itself.
+/// Warns of a secret that is written literally in the file.
 pub(super) fn warn_of_plain_text(
     reader: &mut Reader<'_>,
     (key, position): (&str, Position),

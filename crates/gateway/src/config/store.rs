@@ -1,4 +1,4 @@
-//! Where things are kept: the database, files that were made, and the secret of keys.
+//! Storage: the database, generated files, and the key secret.
 
 use std::path::{Path, PathBuf};
 
@@ -10,27 +10,27 @@ use settings::{Field, Reader, section};
 use super::secret::{Secret, warn_of_plain_text};
 
 const DEFAULT_DATABASE: &str = "gateway.sqlite3";
-/// The file of the secret of keys, which the program makes.
+/// Default file of the key secret, created by the program.
 pub(super) const SECRET_FILE: &str = "gateway.secret";
 const DEFAULT_POOL_SIZE: u32 = 8;
 const WANTED_DATABASE: &str = "`sqlite:PATH` or `postgres://…`";
 
-/// Where members, keys and money are kept.
+/// Database of members, keys and money.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "DatabaseFile")]
 pub enum Database {
-    /// A file beside the configuration, or anywhere else.
+    /// An SQLite file.
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What an acknowledged commit survives.
+        /// What a commit survives.
         durability: Durability,
     },
-    /// A server, shared by several processes.
+    /// A PostgreSQL server; can be shared.
     Postgres {
-        /// Its address, password included.
+        /// Its URL, including the password.
         url: Secret,
-        /// The most connections to it.
+        /// Maximum connections.
         pool_size: u32,
     },
 }
@@ -62,7 +62,7 @@ pub enum Durability {
     Process,
 }
 
-/// Where files that were made are kept.
+/// Storage of generated files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Artifacts {
     /// In a folder.
@@ -74,7 +74,7 @@ pub enum Artifacts {
     S3 {
         /// Its name.
         bucket: String,
-        /// What every name in it begins with; may be empty.
+        /// Prefix of every object name; may be empty.
         prefix: String,
     },
 }
@@ -85,13 +85,13 @@ impl Default for Artifacts {
     }
 }
 
-/// What the secrets of keys are hashed with.
+/// Source of the secret that keys are hashed with.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "Secret")]
 pub enum KeySecret {
-    /// It was configured.
+    /// Set in the configuration.
     Given(Secret),
-    /// It is in this file, which is made when it is missing.
+    /// Read from this file, which is created if it is missing.
     File(PathBuf),
 }
 
@@ -117,7 +117,7 @@ impl Default for Database {
 }
 
 impl Database {
-    /// Places the default file, and checks that every key is for the kind of database that there is.
+    /// Sets the default file, and checks that every key fits the kind of database.
     pub(super) fn resolve(&mut self, reader: &mut Reader<'_>, folder: &Path) {
         let (key, whose) = match self {
             Self::Sqlite { path, .. } => {
@@ -128,13 +128,14 @@ impl Database {
             }
             Self::Postgres { .. } => ("database.durability", "SQLite"),
         };
-        if reader.is_given(key) {
+        // Without a URL, the kind of database is unknown.
+        if reader.is_given(key) && reader.is_given("database.url") {
             reader.refuse_key(key, format!("applies to {whose} only"), "remove it");
         }
     }
 
-    /// The folder of files that belong to the database: beside it, or beside the configuration
-    /// where the database is a server.
+    /// The folder of files that belong to the database: next to it, or next to the configuration
+    /// for a server.
     pub(super) fn folder<'a>(&'a self, otherwise: &'a Path) -> &'a Path {
         match self {
             Self::Sqlite { path, .. } => path.parent().unwrap_or(otherwise),
@@ -155,7 +156,7 @@ impl Default for KeySecret {
     }
 }
 
-/// The address of a database. It is never quoted, since it may hold a password.
+/// The URL of a database. It is never quoted, since it may hold a password.
 pub(super) fn database_format(
     reader: &mut Reader<'_>,
     _: &Json,

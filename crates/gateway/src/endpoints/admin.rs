@@ -35,10 +35,10 @@ use crate::operator::{Error, Operator};
 use crate::request_info::RequestInfo;
 use crate::request_log;
 
-/// The default and the largest number of entries of a page.
+/// Default and maximum page size.
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
-/// The longest error about a body, which it may quote.
+/// Longest error about a body, which it may quote.
 const MAX_MESSAGE_CHARS: usize = 200;
 
 pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
@@ -220,7 +220,7 @@ impl PageQuery {
         self.limit + 1
     }
 
-    /// The response with the page of the rows, each as `view` shows it.
+    /// The page of the rows, each converted by `view`.
     async fn list<T, V: Serialize, F: Future<Output = ApiResult<V>>>(
         &self,
         rows: Vec<T>,
@@ -234,7 +234,7 @@ impl PageQuery {
         Ok(json(&Page { object, data, has_more }))
     }
 
-    /// The page of the rows, of which there may be one too many.
+    /// The page of the rows, of which one may be extra.
     fn page<T>(&self, mut data: Vec<T>) -> Page<T> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let has_more = data.len() > limit;

@@ -47,7 +47,7 @@ pub(super) struct MemberRead {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadAccess {
-    /// `None` if any key will do.
+    /// `None` accepts any key.
     pub(super) scope: Option<Scope>,
     pub(super) operation: Operation,
 }

@@ -27,7 +27,7 @@ const PAGE: &str = "/docs";
 pub(super) fn describe(routes: Routes<AppState>, config: &Arc<Config>) -> Routes<AppState> {
     let (mut operations, config) = (routes.operations.clone(), config.clone());
     operations.extend([DOCUMENT, PAGE].map(|path| Operation::new("get", path)));
-    // Made for the first request: most processes get none.
+    // Built on the first request: most processes get none.
     let made = Arc::new(LazyLock::new(move || {
         let document = openapi::document(&operations, &config);
         let page = page::render(&document, console::assets().path());

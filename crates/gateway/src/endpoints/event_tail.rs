@@ -40,7 +40,7 @@ pub(super) enum Batch {
 pub(super) struct TailContext {
     pub(super) background: Arc<BackgroundTasks>,
     pub(super) lifecycle: Lifecycle,
-    /// The longest silence before a comment is sent.
+    /// Keep-alive interval.
     pub(super) keepalive: Duration,
 }
 
@@ -106,7 +106,7 @@ impl<S: EventSource> Tail<S> {
         None
     }
 
-    /// Waits until there may be more events, or until a comment is due.
+    /// Waits for possible new events, or until a comment is due.
     async fn wait(&mut self, quiet_until: Instant, was_read: bool) {
         match &mut self.updates {
             Some(updates) if was_read => {

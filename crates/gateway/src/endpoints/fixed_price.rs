@@ -1,5 +1,5 @@
-//! Operations that need no model. They count against the rate of the key, and cost what the price
-//! list says, which is nothing by default.
+//! Operations that need no model. They count against the rate limit of the key, and have a
+//! listed price, by default 0.
 
 use std::sync::Arc;
 

@@ -64,7 +64,7 @@ impl Form {
         std::str::from_utf8(&part.content).ok().map(str::to_owned)
     }
 
-    /// Writes all parts but the fields of a name.
+    /// Writes all parts but fields of a name.
     pub(super) fn write_without(&self, name: &str, boundary: &Boundary, out: &mut BytesMut) {
         let length = self.0.iter().map(|part| part.content.len() + 256).sum();
         out.reserve(length);

@@ -45,7 +45,7 @@ pub(super) async fn usage(
     .await
 }
 
-/// Reads the parameters of a question about usage; `other` reads further ones.
+/// Reads the parameters of a usage query; `other` reads further ones.
 pub(super) fn read_usage_query(
     order: &mut UsageOrder,
     query: Option<&str>,
@@ -56,7 +56,7 @@ pub(super) fn read_usage_query(
             "from" => order.from = Some(value.into_owned()),
             "to" => order.to = Some(value.into_owned()),
             "by" => order.by = Some(value.into_owned()),
-            // What is no number is out of range.
+            // A non-numeric value is out of range.
             "limit" => order.limit = Some(value.parse().unwrap_or_default()),
             name if other(order, (name, &value))? => {}
             name => return Err(ApiError::unknown_parameter(name)),

@@ -54,7 +54,7 @@ pub(super) async fn create(
     delivered(&media, member, done, form).await
 }
 
-/// Makes media; the response is the first file.
+/// Runs media; the response is the first file.
 pub(super) async fn answer_with_file(
     media: &Arc<Media>,
     context: RunContext,
@@ -131,7 +131,7 @@ async fn first_file(media: &Media, member: MemberId, run: &MediaRun) -> ApiResul
     Ok(response)
 }
 
-/// Names the run of a response that is a file.
+/// Adds the run id to a file response.
 fn write_run(headers: &mut HeaderMap, id: &str) {
     if let Ok(value) = HeaderValue::from_str(id) {
         headers.insert("x-media-run-id", value);

@@ -1,4 +1,4 @@
-//! `POST /v1/messages`: the interface of Anthropic's clients.
+//! `POST /v1/messages`: the Anthropic Messages API.
 
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ use crate::raw_object::{RawObject, tree};
 use crate::request_info::RequestInfo;
 use crate::web_services::WebServices;
 
-/// More than any model answers.
+/// Exceeds every model's output limit.
 const MAX_TOKENS: f64 = 1e9;
-/// The longest answer of an upstream that only counts tokens.
+/// Maximum size of an upstream's token count response.
 const MAX_COUNT_BYTES: usize = 64 * 1024;
 
 pub(super) async fn create(
@@ -78,7 +78,7 @@ pub(super) async fn create(
     request.answer(&api, AnswerForm::streamed(is_streamed), None, prepare).await
 }
 
-/// Counts the tokens of a request: exactly where the upstream can, else by an estimate.
+/// Counts the tokens of a request: exact if the upstream supports it, else an estimate.
 pub(super) async fn count_tokens(
     State(api): Shared<ModelApi>,
     info: RequestInfo,

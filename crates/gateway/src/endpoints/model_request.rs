@@ -1,4 +1,4 @@
-//! Requests that a model answers: held, sent to an upstream, charged.
+//! Requests answered by a model: held, sent to an upstream, charged.
 
 use std::io;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(super) struct ModelApi {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerForm {
-    /// In one piece, once it is charged.
+    /// Sent whole, once it is charged.
     Whole,
     Events,
     /// As bytes of any kind, as they arrive.

@@ -25,7 +25,7 @@ use crate::identity::{Caller, may_use};
 use crate::upstreams::Upstreams;
 use crate::web_services::WebServices;
 
-/// The header that tells Anthropic's clients from OpenAI's.
+/// Header that distinguishes Anthropic's clients from OpenAI's.
 pub(crate) const ANTHROPIC_VERSION: &str = "anthropic-version";
 
 const ACCESS: ReadAccess = ReadAccess { scope: Some(Scope::Models), operation: Operation::Models };

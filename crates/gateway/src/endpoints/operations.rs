@@ -24,7 +24,7 @@ pub(super) async fn health() -> &'static str {
     "ok\n"
 }
 
-/// The service accepts requests: the store answers, and no drain has begun.
+/// Ready: the store answers, and no drain has begun.
 pub(super) async fn ready(State(billing): Shared<Billing>) -> ApiResult<&'static str> {
     if billing.lifecycle.is_stopping() {
         return Err(ApiError::new(Code::Draining, "the service is shutting down"));

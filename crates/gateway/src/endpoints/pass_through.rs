@@ -1,4 +1,4 @@
-//! Operations of OpenAI's interface that are passed on as they came, but for the model: embeddings,
+//! OpenAI operations that are passed through with only the model replaced: embeddings,
 //! moderations, reranking, images, speech and transcriptions.
 
 use std::sync::Arc;
@@ -35,14 +35,14 @@ use crate::request_info::RequestInfo;
 use crate::upstream_pool::RequestBody;
 
 struct PassThrough {
-    /// The path of the upstream; that of ours begins with `/v1`.
+    /// Path at the upstream; ours begins with `/v1`.
     path: &'static str,
     /// Separates the uses of one idempotency key.
     purpose: &'static str,
     capability: Capability,
-    /// The fields that a request must have; the first is measured against the caps of the model.
+    /// Required fields; the first is checked against the caps of the model.
     required: &'static [&'static str],
-    /// The field of an answer without which it is empty, and free.
+    /// If this field is missing, an answer is empty, and free.
     content: &'static str,
 }
 
@@ -179,7 +179,7 @@ impl PassThrough {
         let asked = content.text("model")?.filter(|model| !model.is_empty());
         let asked = match asked {
             Some(asked) => asked,
-            // Clients leave it to the service which model moderates.
+            // Clients may omit the model of a moderation.
             None if self.capability == Capability::Moderation => {
                 let catalogue = api.upstreams.catalogue.load();
                 let can = |model: &&Arc<Model>| {
@@ -281,7 +281,7 @@ impl Outgoing {
     }
 }
 
-/// The request for speech of a program, which knows fewer options.
+/// A speech request for a local program, which supports fewer options.
 fn program_input(model: &Model, content: &Content<'_>) -> ApiResult<MediaRequest> {
     let mut input = Map::new();
     input.insert("text".to_owned(), content.text("input")?.into());

@@ -7,7 +7,7 @@ use wire::error::Code;
 
 use crate::failure::{ApiError, ApiResult};
 
-/// The id in a path. One that is not UTF-8 is not found.
+/// The id in a path. One that is not UTF-8 gives 404.
 pub(super) struct Id(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {

@@ -29,7 +29,7 @@ const ACCESS: ReadAccess =
     ReadAccess { scope: Some(Scope::Research), operation: Operation::ResearchRead };
 const FIELDS: &[&str] = &["query", "model", "depth", "max_sources", "webhook_url", "metadata"];
 const DEFAULT_LISTED: u32 = 20;
-/// The longest wait for the end of a job, in seconds.
+/// Maximum wait for the end of a job, in seconds.
 const MAX_WAIT: u64 = 60;
 
 #[derive(Debug, Default, Deserialize)]
@@ -60,7 +60,7 @@ pub(super) async fn create(
     let new = NewResearch { id: info.id, idempotency, request };
     let started = Box::pin(research.start_job(&caller, new)).await?;
     let Started { job, price, limit_status, is_replayed } = started;
-    // A new job has no steps yet; if reading them failed, the error would deny a job that runs.
+    // A new job has no steps yet; if reading them failed, an error would hide a running job.
     let view = if is_replayed { research.view(&job).await? } else { view::job(&job, &[]) };
     let mut response = json(&view);
     *response.status_mut() = StatusCode::ACCEPTED;

@@ -49,7 +49,7 @@ const MAX_ITEMS: usize = 10_000;
 /// Limits of the chain of earlier responses.
 const MAX_CHAIN: usize = 200;
 const MAX_CHAIN_BYTES: usize = 32 * 1024 * 1024;
-/// How long the last events of a response may take to be written after its end.
+/// Maximum delay between the end of a response and its last stored events.
 const LAST_EVENTS: Duration = Duration::from_secs(1);
 
 pub(super) async fn create(
@@ -151,7 +151,7 @@ impl Asked {
     }
 }
 
-/// The part of a request that all interfaces have in common.
+/// The part of a request that all APIs have in common.
 fn chat_request(id: HoldId, body: Bytes, is_streamed: bool) -> ChatRequest {
     ChatRequest {
         path: CHAT_PATH,
@@ -313,7 +313,7 @@ struct Followed {
 struct ResponseEvents {
     billing: Arc<Billing>,
     target: Followed,
-    /// When the end of the response was first seen.
+    /// Time when the end of the response was first seen.
     over_since: Option<Instant>,
 }
 

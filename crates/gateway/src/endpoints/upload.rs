@@ -1,4 +1,4 @@
-//! Uploads: forms whose files pass on to an upstream as they arrive, never whole in memory.
+//! Uploads: forms whose files are streamed to an upstream, never whole in memory.
 //!
 //! If the model is named before the first file, the form is streamed, to one upstream only: bytes
 //! that were sent cannot be sent to another one. Otherwise, and for an idempotency key, whose digest
@@ -55,20 +55,20 @@ struct FormReader {
     first: Option<Bytes>,
 }
 
-/// Files in a temporary file that has no name, in the form of their parts.
+/// File parts in an unnamed temporary file.
 struct Spool {
     file: File,
     bytes: u64,
 }
 
 impl Upload {
-    /// Whether a body is passed on as it arrives. A small one can be sent to several upstreams.
+    /// Whether a body is streamed to one upstream. A small one can be sent to several.
     pub(super) fn is_for(headers: &HeaderMap, body: &Body) -> bool {
         let media_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         media_type.is_some_and(|it| it.starts_with(b"multipart/form-data")) && !body::is_small(body)
     }
 
-    /// Reads a form up to its first file, or whole if it must be known.
+    /// Reads a form up to its first file, or whole if the digest needs it.
     pub(super) async fn receive(
         limits: &Limits,
         headers: &HeaderMap,
@@ -255,7 +255,7 @@ impl Spool {
     }
 }
 
-/// Runs work on the temporary file in a thread that may wait.
+/// Runs work on the temporary file on a blocking thread.
 async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> ApiResult<T> {

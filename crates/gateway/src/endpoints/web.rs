@@ -105,7 +105,7 @@ fn shown(id: String, asked: &PageRequest, found: &FetchedPage) -> Result<Page, F
     })
 }
 
-/// At most `max_chars` characters from `start` on, and the index of the next one.
+/// At most `max_chars` characters from `start`, and the index of the next one.
 fn part(content: &str, start: u32, max_chars: u32) -> Result<(&str, Option<u32>), Fault> {
     let at = |index: u32| {
         let index = usize::try_from(index).unwrap_or(usize::MAX);

@@ -1,5 +1,5 @@
-//! The web search of a model: one search, and the pages that it found first. Each is an operation
-//! of the member's key like any other, with a price and a receipt.
+//! The web search of a model: one search, and its first pages. Each is an operation of the
+//! member's key like any other, with a price and a receipt.
 
 use axum::extract::Request;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::proxy::rounds::Searcher;
 use crate::request_info::RequestInfo;
 use crate::web_services::WebServices;
 
-/// The most results of a search that the model sees.
+/// Maximum search results that the model sees.
 const MAX_RESULTS: usize = 6;
-/// The most characters of a page that the model sees.
+/// Maximum characters of a page that the model sees.
 const MAX_PAGE_CHARS: usize = 6000;
-/// The most bytes of an answer of our own routes.
+/// Maximum size of a response of our own routes.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
 /// Searches with the key of a request.
@@ -40,8 +40,8 @@ pub(super) struct MemberSearcher {
 }
 
 impl MemberSearcher {
-    /// The searcher of a request; `None` where the service has no search, and for a request of our
-    /// own, which may not search.
+    /// The searcher of a request; `None` without a search provider, and for internal requests,
+    /// which may not search.
     pub(super) fn of_request(
         web: &WebServices,
         info: RequestInfo,
@@ -91,7 +91,7 @@ impl MemberSearcher {
         Ok(join_all(results).await)
     }
 
-    /// A result, with the text of its page if that is wanted and can be read.
+    /// A result, with the text of its page if requested and readable.
     async fn result(&self, found: wire::search::SearchResult, wants_page: bool) -> SearchResult {
         let mut result = SearchResult {
             url: found.url,

@@ -53,7 +53,7 @@ pub(crate) struct ArtifactStore {
 pub(crate) struct Content {
     pub(crate) length: u64,
     pub(crate) chunks: BoxStream<'static, io::Result<Bytes>>,
-    /// The same, for a connection that can send files.
+    /// The same; a connection can send its file.
     pub(crate) file: Option<FilePart>,
 }
 
@@ -154,7 +154,7 @@ impl ArtifactStore {
     }
 }
 
-/// Reads a part of a file in chunks, on the threads for blocking work.
+/// Reads a part of a file in chunks, on blocking threads.
 fn file_chunks(file: FilePart) -> impl Stream<Item = io::Result<Bytes>> + Send {
     stream::try_unfold(file, |FilePart { file, part }| async move {
         if part.is_empty() {

@@ -68,7 +68,7 @@ impl Maker<'_> {
     async fn answer(&self, path: &str, body: Bytes, max: usize) -> Result<Bytes, Failure> {
         let sent = self.target.provider.send(path, body.into(), None, self.sender).await;
         let mut upstream = sent.map_err(|failure| match failure {
-            // The member decides how long it takes.
+            // The member's input decides.
             Failure::Late => Failure::Gone("the response timed out"),
             failure => failure,
         })?;
@@ -137,8 +137,8 @@ fn decoded(text: &str, max_bytes: usize) -> Result<Bytes, Failure> {
     bytes.map(Bytes::from).map_err(|_| Failure::Malformed("the image is not valid base64"))
 }
 
-/// Downloads an image that the upstream names by its address, only from the upstream itself: other
-/// addresses may lead anywhere, this machine included.
+/// Downloads an image from the URL in an answer, only from the upstream itself: other URLs may
+/// lead to private hosts, including this machine.
 async fn fetch(provider: &Provider, url: &str, max_bytes: usize) -> Result<Bytes, Failure> {
     let uri: Uri =
         url.parse().map_err(|_| Failure::Malformed("the response contains an invalid URL"))?;

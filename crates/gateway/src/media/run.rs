@@ -1,4 +1,4 @@
-//! One request for media, from its hold to its artifacts. Independent of HTTP.
+//! One media request, from hold to artifacts. Independent of HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,9 +44,9 @@ pub(crate) struct RunContext {
 }
 
 pub(crate) enum Done {
-    /// Made now, and charged.
+    /// Generated now, and charged.
     Now(Box<Finished>),
-    /// Made before. The body of the answer is the run as [`wire::media::MediaRun`].
+    /// An earlier result. The body of the answer is the run as [`wire::media::MediaRun`].
     Replay(Replay),
 }
 
@@ -54,12 +54,12 @@ pub(crate) enum Done {
 pub(crate) struct Finished {
     pub(crate) run: MediaRun,
     pub(crate) first: Bytes,
-    /// The rest of the key's rate.
+    /// Remaining rate of the key.
     pub(crate) limit_status: LimitStatus,
 }
 
 impl Media {
-    /// Makes media: holds the price, asks the model, checks and stores the result, charges it.
+    /// Runs a request: holds the price, asks the model, checks and stores the result, charges it.
     pub(crate) async fn run(
         self: &Arc<Self>,
         context: RunContext,
@@ -166,7 +166,7 @@ struct Work {
 impl Work {
     async fn finish(self, mut charge: Charge, input: MediaInput) -> ApiResult<Done> {
         let (id, limit_status) = (charge.id(), charge.limit_status());
-        // Nothing was delivered yet, so a disconnect is free, whatever the upstream has begun.
+        // Nothing was delivered yet, so a disconnect is free, whatever the upstream's progress.
         charge.if_dropped(EndReason::ClientLeft, AnswerProgress::Nothing);
         match self.make(&mut charge, input).await {
             Ok((run, first)) => Ok(Done::Now(Box::new(Finished { run, first, limit_status }))),
@@ -183,7 +183,7 @@ impl Work {
     async fn make(&self, charge: &mut Charge, input: MediaInput) -> ApiResult<(MediaRun, Bytes)> {
         let made = self.ask(charge, input).await?;
         let first = made.first().map(|made| made.bytes.clone()).unwrap_or_default();
-        // From here on a disconnect changes nothing, and a fault is ours.
+        // From here on a disconnect has no effect, and failures are ours.
         charge.detach();
         let artifacts = self.store(made).await?;
         let now = clock::now();

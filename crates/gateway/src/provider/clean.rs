@@ -7,7 +7,7 @@ const MAX_MESSAGE: usize = 300;
 
 /// Removes the secrets and addresses of one upstream from texts.
 pub(crate) struct Cleaner {
-    /// The key and the address.
+    /// The key and the URL.
     forbidden: Option<AhoCorasick>,
 }
 
@@ -50,7 +50,7 @@ impl Cleaner {
     }
 }
 
-/// Whether a word looks like neither an address nor a secret.
+/// Whether a word looks like neither a URL nor a secret.
 fn may_be_told(word: &str) -> bool {
     let core = word.trim_matches(|letter: char| !letter.is_alphanumeric());
     let is_address = word.contains("://") || host_part(core).parse::<std::net::Ipv4Addr>().is_ok();

@@ -15,7 +15,7 @@ use crate::config::{self, Capability};
 
 const MAX_LOOK: Duration = Duration::from_secs(5);
 const MAX_LIST_BYTES: u64 = 1024 * 1024;
-/// The normal pace, in words per minute.
+/// Default pace, in words per minute.
 const USUAL_PACE: f64 = 175.0;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +37,7 @@ pub(crate) async fn speak(
     let _slot = provider.slot()?;
     let program =
         provider.program.as_deref().ok_or_else(|| unreachable("no program is configured"))?;
-    // Only numbers of ours are on the command line, nothing that a member wrote.
+    // The command line contains only our numbers, no member input.
     let pace = (USUAL_PACE * speech.speed).round().to_string();
     let arguments =
         ["--stdin", "--stdout", "-v", voice, "-s", &pace, "-p", &speech.pitch.to_string()];
@@ -48,7 +48,7 @@ pub(crate) async fn speak(
     Ok(with_lengths(sound).into())
 }
 
-/// The voices of the program as models, or why it cannot be used.
+/// The voices of the program as models, or why it is unusable.
 pub(crate) async fn voices(program: &Path) -> Result<Vec<config::Model>, String> {
     let list = brief(program, &["--voices"]).await?;
     let mut voices: Vec<config::Model> = Vec::new();
@@ -93,7 +93,7 @@ async fn run(
         return Err(unreachable("cannot open its pipes"));
     };
     let writing = async move {
-        // If it ends without reading, its status says why.
+        // If it exits without reading, its status is the reason.
         let _ = stdin.write_all(input).await;
         let _ = stdin.shutdown().await;
     };

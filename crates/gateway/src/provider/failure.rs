@@ -10,17 +10,17 @@ use crate::failure::ApiError;
     expect(dead_code, reason = "some variants are of local models only")
 )]
 pub(crate) enum Failure {
-    /// The upstream rejects the request itself; another one would do the same.
+    /// The upstream rejects the request itself; so would any other.
     Refused { message: Option<String> },
     /// It names the model as unknown.
     NoModel,
-    /// The path is unknown, or it does not say what is.
+    /// Unknown path, or unspecified what is unknown.
     NotThere,
     /// It is overloaded.
     Busy { retry_after: Option<Duration> },
     /// No connection could be opened. The cause is for operators only.
     Unreachable { cause: String },
-    /// It did not begin a stream in time.
+    /// No stream began in time.
     Late,
     /// The connection broke, or an answer took too long.
     Gone(&'static str),

@@ -22,7 +22,7 @@ pub(crate) struct Health {
     probe: AtomicU32,
     /// The number of failed probes in a row.
     bad_probes: AtomicU32,
-    /// What found the operator's key refused: bits of [`AskedBy`].
+    /// Origins of requests whose key was refused: bits of [`AskedBy`].
     key_refused: AtomicU8,
     /// An operator stopped new requests to it.
     drained: AtomicBool,
@@ -88,7 +88,7 @@ impl Health {
         self.drained.swap(drained, Ordering::Relaxed) != drained
     }
 
-    /// Whether others are preferred for a while, because requests to it failed.
+    /// Whether others are preferred temporarily, because requests to it failed.
     pub(crate) fn is_ejected(&self) -> bool {
         let until = self.ejected_until.load(Ordering::Relaxed);
         until != 0 && until > self.millis()

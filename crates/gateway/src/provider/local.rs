@@ -103,7 +103,7 @@ impl Local {
         }
     }
 
-    /// Whether a model can be asked, as far as is known.
+    /// Whether a model can be used, as far as known.
     pub(crate) fn is_usable(&self, name: &str) -> bool {
         self.files.load().get(name).is_none_or(|file| file.about.is_ok())
     }

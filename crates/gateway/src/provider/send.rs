@@ -25,7 +25,7 @@ use crate::upstream_pool::{PooledBody, RequestBody, RequestError};
 
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest `Retry-After` that is passed on to a client.
+/// Maximum `Retry-After` that is passed on to a client.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
 const NO_MODEL: &str = "model_not_found";

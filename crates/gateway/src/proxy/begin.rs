@@ -25,7 +25,7 @@ use crate::upstreams::{Attempt, Upstreams};
 
 const MAX_ATTEMPTS: usize = 4;
 
-/// The wait that a client is advised, unless the upstreams name one.
+/// Default `Retry-After`, if the upstreams send none.
 const DEFAULT_RETRY: Duration = Duration::from_secs(2);
 
 pub(crate) struct Begun {

@@ -14,7 +14,7 @@ const DONE: &[u8] = b"[DONE]";
 
 #[derive(Debug, Default)]
 pub(crate) struct ChatWatch {
-    /// Whether the client requested the usage; we always do.
+    /// Whether the client requested usage figures; we always do.
     pub(crate) wants_usage: bool,
     /// The model name for the answer, as JSON; `None` keeps the upstream's name.
     pub(crate) model: Option<Arc<str>>,
@@ -171,7 +171,7 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// More than any model processes.
+/// Exceeds every model's context.
 const MAX_TOKENS: i64 = 1_000_000_000;
 
 impl Usage {

@@ -30,7 +30,7 @@ const DEFAULT_MAX_TOKENS: u32 = 8192;
 #[derive(Clone)]
 pub(crate) struct ChatRequest {
     pub(crate) id: HoldId,
-    /// The path of the upstream: chat completions, or the older completions.
+    /// Path at the upstream: chat completions, or the older completions.
     pub(crate) path: &'static str,
     pub(crate) body: Bytes,
     /// The body without the fields that we set; only of a request without a stream.

@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-/// Buffers events. A single event goes out as it came in, without a copy; several are joined.
+/// Buffers events. A single event is passed on without a copy; several are joined.
 #[derive(Debug, Default)]
 pub(crate) struct EventBuffer {
     first: Option<Bytes>,

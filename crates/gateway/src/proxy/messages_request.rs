@@ -23,7 +23,7 @@ pub(crate) const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 
 pub(crate) struct MessagesRequest {
     pub(crate) body: Bytes,
-    /// The body without the fields that we set, if it can be sent on as it is.
+    /// The body without the fields that we set, if it can be sent unchanged.
     pub(crate) rest: Option<Rest>,
     pub(crate) is_streamed: bool,
     /// The model name for the answer, as JSON.
@@ -112,7 +112,7 @@ impl MessagesRequest {
     }
 }
 
-/// Whether a conversation may have blocks that another upstream or we ourselves made.
+/// Whether a conversation may have blocks created by another upstream or by us.
 fn may_have_own_blocks(messages: &str) -> bool {
     messages.contains("\"signature\"") || messages.contains("\"encrypted_content\"")
 }

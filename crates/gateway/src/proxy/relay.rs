@@ -32,7 +32,7 @@ pub(crate) const MAX_STORED_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
 const NEVER: Duration = Duration::from_hours(365 * 24);
 
-/// The most bytes of a stream that are joined into one piece.
+/// Maximum bytes of a stream that are joined into one piece.
 const MAX_JOINED_BYTES: usize = 16 * 1024;
 
 pub(crate) struct Relay(Option<Box<Inner>>);
@@ -52,7 +52,7 @@ struct Inner {
     sent: Option<BytesMut>,
     /// The type of an answer that is not a stream of events.
     media_type: Option<HeaderValue>,
-    /// Whether such an answer broke off, which only the connection can show.
+    /// Whether such an answer was cut; shown only by closing the connection.
     is_cut: bool,
     begun: Instant,
 }
@@ -67,7 +67,7 @@ enum Source {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamPolicy {
-    /// The longest silence before a comment is sent.
+    /// Keep-alive interval.
     pub(crate) keepalive: Duration,
     max_stream: Duration,
     write_timeout: Duration,
@@ -150,7 +150,7 @@ impl Relay {
         self.0.as_ref()?.media_type.clone()
     }
 
-    /// Whether the connection must be broken off, because the answer did.
+    /// Whether to break off the connection, because the answer was truncated.
     pub(crate) fn is_cut(&self) -> bool {
         self.0.as_ref().is_some_and(|inner| inner.is_cut)
     }
@@ -209,7 +209,7 @@ impl Inner {
         piece
     }
 
-    /// Whether nobody receives the rest: it is too large to be stored for a repeated request.
+    /// Whether the rest is useless: it is too large to be stored for a repeated request.
     fn is_futile(&self) -> bool {
         let length = self.sent.as_ref().map_or(0, BytesMut::len);
         length > MAX_STORED_ANSWER_BYTES && !self.policy.finishes()

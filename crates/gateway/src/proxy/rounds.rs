@@ -15,9 +15,9 @@ use crate::failure::ApiResult;
 use crate::provider::{Failure, Provider, Sender, Upstream};
 use crate::upstream_pool::RequestBody;
 
-/// The most rounds of one answer; in the last one the model must answer.
+/// Maximum rounds of one answer; in the last one the model must answer.
 const MAX_ROUNDS: usize = 8;
-/// The most searches of one answer, unless the request allows fewer.
+/// Maximum searches of one answer, unless the request allows fewer.
 const MAX_SEARCHES: u64 = 10;
 
 /// Executes a search for the member of a request.

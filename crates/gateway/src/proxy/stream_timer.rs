@@ -17,11 +17,11 @@ const MIN_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamTimeouts {
-    /// The longest silence towards the client.
+    /// Maximum silence towards the client.
     pub(crate) keepalive: Duration,
-    /// The longest silence of the upstream.
+    /// Maximum silence of the upstream.
     pub(crate) idle: Duration,
-    /// The longest duration, without the time in which it waited for its client.
+    /// Maximum duration, without the time spent waiting for the client.
     pub(crate) whole: Duration,
     /// The total wait for the client after which a broken upstream connection is blamed on it.
     pub(crate) blocked: Duration,
@@ -77,7 +77,7 @@ impl StreamTimer {
         if pause >= MIN_PAUSE {
             self.paused += pause;
         }
-        // An upstream that never pauses lets no timer fire.
+        // With an upstream that never pauses, no timer fires.
         if self.running(asked) >= self.timeouts.whole {
             return Waited::TooLong;
         }

@@ -51,7 +51,7 @@ pub(super) enum Step {
     Check,
 }
 
-/// The result of a step, as it is stored.
+/// The stored result of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum Output {

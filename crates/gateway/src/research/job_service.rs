@@ -1,4 +1,4 @@
-//! What members do with jobs: start, find, list, cancel.
+//! Job operations for members: start, find, list, cancel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Attempts to cancel a job whose creation is uncertain, and the pause between them.
 const MAX_CANCELS: u32 = 20;
 const CANCEL_PAUSE: Duration = Duration::from_secs(2);
-/// How long and how often a job is read again while the store fails.
+/// Retry time and interval of reading a job while the store fails.
 const FIND_TIME: Duration = Duration::from_secs(10);
 const FIND_PAUSE: Duration = Duration::from_millis(100);
 
@@ -45,7 +45,7 @@ pub(crate) struct NewResearch {
 pub(crate) struct Started {
     pub(crate) job: ResearchJob,
     pub(crate) price: Micros,
-    /// The rest of the key's rate.
+    /// Remaining rate of the key.
     pub(crate) limit_status: LimitStatus,
     /// Whether an earlier request with the same idempotency key started it.
     pub(crate) is_replayed: bool,

@@ -19,7 +19,7 @@ use crate::upstreams::Upstreams;
 
 /// The approximate size of a token of English text.
 const BYTES_PER_TOKEN: usize = 4;
-/// The size of a prompt: for a model with an unknown window, and its limits for any other.
+/// Prompt size for a model with an unknown window, and the bounds for all others.
 const DEFAULT_BYTES: usize = 24 * 1024;
 const MAX_BYTES: usize = 96 * 1024;
 const MIN_BYTES: usize = 2 * 1024;

@@ -8,7 +8,7 @@ use super::words::{head, is_english, json_texts, key_words, lines, without_thoug
 const MAX_NOTES: usize = 6;
 /// The shortest useful quotation, in characters.
 const MIN_QUOTE_CHARS: usize = 20;
-/// The longest quotation, in bytes.
+/// Longest quotation, in bytes.
 const MAX_QUOTE_BYTES: usize = 600;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

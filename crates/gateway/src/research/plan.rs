@@ -2,7 +2,7 @@
 
 use super::words::{head, json_texts, key_words, lines, without_thoughts};
 
-/// The longest query that all providers accept, in characters.
+/// Maximum query length that all providers accept, in characters.
 const MAX_QUERY_CHARS: usize = 200;
 /// A line with more words is not a query.
 const MAX_QUERY_WORDS: usize = 16;

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::identity::hex;
 use crate::web_services::WebServices;
 
-/// The most of a page that is stored while its job runs.
+/// Maximum size of a page that is stored while its job runs.
 const MAX_PAGE_BYTES: usize = 128 * 1024;
 /// A shorter page is useless.
 const MIN_PAGE_CHARS: usize = 40;

@@ -1,6 +1,6 @@
 //! Lenient parsing of model answers: reasoning, fences, lists, JSON.
 
-/// The most bytes of an answer that are parsed.
+/// Maximum bytes of an answer that are parsed.
 const MAX_SAID: usize = 256 * 1024;
 
 pub(super) fn without_thoughts(said: &str) -> String {
@@ -86,7 +86,7 @@ fn collect(value: &serde_json::Value, texts: &mut Vec<String>) {
     }
 }
 
-/// English words that say nothing about the subject of a question.
+/// English words unrelated to the subject of a question.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "compare", "did", "do",
     "does", "explain", "find", "for", "from", "give", "has", "have", "how", "i", "in", "is", "it",

@@ -37,7 +37,7 @@ pub(super) async fn run(research: Arc<Research>) {
     let (billing, lease) = (&research.billing, clock::micros(research.config.research.lease));
     while !billing.lifecycle.replaced.is_cancelled() {
         if !research.web.search.is_usable() {
-            // Claiming a job here would use up its tries; a process that can search takes it.
+            // Claiming a job here would use up its attempts; a process that can search takes it.
             wait(&research).await;
             continue;
         }
@@ -77,9 +77,9 @@ async fn work(research: &Research, job: ResearchJob) {
 #[derive(Debug)]
 enum Outcome {
     EndResult,
-    /// By its member.
+    /// By the member.
     Cancelled,
-    /// Another worker has it, or it has ended.
+    /// Another worker claimed it, or it has ended.
     Lost,
     /// The service stops, or the step is retried later.
     GivenBack,

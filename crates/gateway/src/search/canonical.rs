@@ -1,4 +1,4 @@
-//! Canonical addresses, to recognise the same page.
+//! Canonical URLs, to recognise the same page.
 
 use url::form_urlencoded::{Serializer, parse};
 use url::{Host, Url};
@@ -10,8 +10,8 @@ const TRACKING: &[&str] = &[
 ];
 const TRACKING_STARTS: &[&str] = &["utm_", "hsa_", "mtm_", "pk_", "piwik_"];
 
-/// The canonical form of an address, without scheme, `www.`, trailing slash, fragment and tracking
-/// parameters. `None` if it is not the address of a page.
+/// The canonical form of a URL, without scheme, `www.`, trailing slash, fragment and tracking
+/// parameters. `None` if it is not the URL of a page.
 pub(crate) fn canonical(address: &str) -> Option<String> {
     let url = page(address)?;
     let mut out = host(&url)?;

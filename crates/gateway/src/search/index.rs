@@ -1,4 +1,4 @@
-//! An index of the operator's own files as a provider of results: addresses for paths.
+//! An index of the operator's own files as a search provider: maps paths to URLs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,23 +19,23 @@ use crate::{clock, config};
 #[derive(Debug)]
 pub(super) struct Index {
     documents: Arc<document_index::Index>,
-    /// What the paths of files are appended to; ends with a slash.
+    /// Base of the file paths; ends with a slash.
     base: Url,
 }
 
 /// A document of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// What it is called.
+    /// Title.
     pub title: String,
-    /// Where it is.
+    /// URL.
     pub url: String,
-    /// All of its text.
+    /// Full text.
     pub text: String,
 }
 
 impl Index {
-    /// An index as it is configured. Nothing is opened yet.
+    /// An index from its configuration. Nothing is opened yet.
     pub(super) fn new(
         config: &config::Index,
         public_url: &Uri,
@@ -88,7 +88,7 @@ impl Index {
         Ok(hits.collect())
     }
 
-    /// The text of the document at an address, if it is one of this index.
+    /// The text of the document at a URL, if it belongs to this index.
     pub(super) async fn read(&self, url: &str) -> Option<Document> {
         let (title, text) = self.documents.read(self.path(url)?).await?;
         let title = plain::one_line(&title, MAX_TITLE);
@@ -103,7 +103,7 @@ impl Index {
         url.into()
     }
 
-    /// The file at an address, if it is one of this index.
+    /// The path of the file behind a URL of this index.
     fn path(&self, address: &str) -> Option<String> {
         let url = Url::parse(address).ok()?;
         if url.origin() != self.base.origin() {

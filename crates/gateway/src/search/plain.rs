@@ -5,10 +5,10 @@ use time::{Date, OffsetDateTime, PrimitiveDateTime};
 
 use document_parser::markup;
 
-/// The longest title and the longest snippet, in characters.
+/// Longest title and longest snippet, in characters.
 pub(super) const MAX_TITLE: usize = 300;
 pub(super) const MAX_SNIPPET: usize = 1000;
-/// The largest ratio of a text with markup to its plain text.
+/// Maximum ratio of a text with markup to its plain text.
 const MARKUP_SHARE: usize = 8;
 
 pub(super) fn from_html(text: &str, max_chars: usize) -> String {
@@ -41,7 +41,7 @@ pub(super) fn one_line(text: &str, max_chars: usize) -> String {
     out
 }
 
-/// Whether a character only changes the display of others.
+/// Whether a character is invisible.
 fn is_hidden(letter: char) -> bool {
     matches!(letter, '\u{ad}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffd}')

@@ -1,4 +1,4 @@
-//! Search providers on the network: their formats of requests and responses.
+//! Remote search providers: their request and response formats.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::wanted::Wanted;
 use crate::config::SearchKind;
 use crate::provider::{AskedBy, Failure, Provider, retry_after};
 
-/// The longest query of Brave, in characters and in words.
+/// Maximum query length of Brave, in characters and in words.
 const BRAVE_CHARS: usize = 400;
 const BRAVE_WORDS: usize = 50;
 const MAX_URL: usize = 4096;
@@ -93,7 +93,7 @@ fn tavily(wanted: &Wanted) -> Question {
     Question { path: "/search".to_owned(), body: Some(body.to_string()) }
 }
 
-/// The number of results to request: more if they are filtered afterwards.
+/// Number of results to request: more if they are filtered afterwards.
 fn asked(wanted: &Wanted) -> usize {
     let all = usize::try_from(MAX_RESULTS).unwrap_or(wanted.max_results);
     let is_filtered = !wanted.domains.include.is_empty() || !wanted.domains.exclude.is_empty();
@@ -167,7 +167,7 @@ pub(super) fn results(kind: SearchKind, body: &[u8]) -> Result<Vec<SearchResult>
     Ok(items.into_iter().filter_map(hit).collect())
 }
 
-/// A result; `None` without an address.
+/// A result; `None` without a URL.
 fn hit(item: Item) -> Option<SearchResult> {
     let url = canonical::page(&item.url?).filter(|url| url.as_str().len() <= MAX_URL)?;
     let source = canonical::host(&url)?;

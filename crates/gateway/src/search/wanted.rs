@@ -13,9 +13,9 @@ pub struct Wanted {
     pub owner: Option<MemberId>,
     /// The query.
     pub query: String,
-    /// The most results.
+    /// Maximum results.
     pub max_results: usize,
-    /// The largest age of results.
+    /// Maximum age of results.
     pub recency: Option<Recency>,
     /// The allowed domains, in lower case.
     pub domains: Domains,
@@ -33,7 +33,7 @@ impl Wanted {
         }
     }
 
-    /// Whether results may come from this host.
+    /// Whether results from this host are allowed.
     pub(super) fn allows(&self, host: &str) -> bool {
         let is_below = |domain: &String| {
             let start = host.strip_suffix(domain.as_str());

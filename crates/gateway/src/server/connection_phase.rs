@@ -19,7 +19,7 @@ const IDLE: u8 = 2;
 /// The client does not read the rest of a response: the write timeout applies.
 const BLOCKED: u8 = 3;
 
-/// The phase that a connection is in. Only the task of the connection changes it.
+/// The phase of a connection. Only the task of the connection changes it.
 #[derive(Debug)]
 pub(super) struct ConnectionPhase {
     opened: Instant,
@@ -55,7 +55,7 @@ impl ConnectionPhase {
         self.state.store(ANSWER, Ordering::Relaxed);
     }
 
-    /// The response body ended; its last bytes may still be on their way.
+    /// The response body ended; its last bytes may still be in flight.
     pub(super) fn response_ended(&self) {
         self.enter(IDLE);
     }

@@ -23,7 +23,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::media::FilePart;
 
-/// The most that is sent at once.
+/// Maximum bytes of one send.
 const MAX_BYTES: usize = 512 * 1024;
 /// A smaller file is sent faster by copying it.
 const MIN_FILE_BYTES: u64 = 64 * 1024;
@@ -98,7 +98,7 @@ impl FileTransfer {
         }
     }
 
-    /// Fails after a placeholder was counted that was not sent.
+    /// Fails if a placeholder was counted that was not sent.
     pub(super) fn check(&self) -> io::Result<()> {
         if self.0.lock().unwrap_or_else(PoisonError::into_inner).is_broken {
             return Err(io::Error::other("the file was not sent completely"));

@@ -79,7 +79,7 @@ impl AsyncWrite for WriteTimeoutStream {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        // What precedes a file is sent first.
+        // Bytes before a file are sent first.
         let own = slices.iter().take_while(|slice| !is_placeholder(slice)).count();
         let written = match slices.first() {
             Some(file) if own == 0 => self.transfer.poll_send(&self.stream, context, file.len()),

@@ -19,7 +19,7 @@ pub(crate) struct StreamBody {
     pub(crate) pieces: Pin<Box<dyn Stream<Item = Result<Bytes, BoxError>> + Send + Sync>>,
     /// The size, if it is known.
     pub(crate) bytes: Option<u64>,
-    /// The longest time that sending it takes.
+    /// Maximum time for sending it.
     pub(crate) max_time: Duration,
 }
 

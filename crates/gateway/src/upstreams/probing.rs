@@ -12,19 +12,19 @@ use crate::provider::{
     AskedBy, List, Listed, Local, LocalScan, MAX_MODEL_NAME, Probed, Provider, espeak,
 };
 
-/// The interval of discovery for a provider without health checks.
+/// Interval of discovery for a provider without health checks.
 const DISCOVERY_INTERVAL: Duration = Duration::from_mins(1);
-/// The longest interval of probes while a provider is down.
+/// Maximum interval of probes while a provider is down.
 const DOWN_INTERVAL: Duration = Duration::from_secs(2);
 
 impl Upstreams {
-    /// Asks all providers with discovery for their models, once and concurrently.
+    /// Lists the models of all providers with discovery, once and concurrently.
     pub(crate) async fn discover(&self) {
         let asked = self.providers.iter().filter(|provider| self.discovers(provider));
         join_all(asked.map(|provider| self.probe(provider, true))).await;
     }
 
-    /// Probes providers that are programs or files, so that the first request knows their state.
+    /// Probes local programs and files, so that their state is known before the first request.
     pub(crate) async fn probe_local(&self) {
         let is_local =
             |provider: &&Arc<Provider>| provider.program.is_some() || provider.local.is_some();
@@ -33,8 +33,8 @@ impl Upstreams {
         }
     }
 
-    /// Probes a provider until the service stops or is reloaded. One without a path to probe and without discovery
-    /// is judged by requests alone.
+    /// Probes a provider until the service stops or is reloaded. One without a path to probe and
+    /// without discovery depends on requests alone.
     pub(crate) fn start_probing(self: &Arc<Self>, provider: &Arc<Provider>, lifecycle: &Lifecycle) {
         let discovers = self.discovers(provider);
         let policy = provider.health.policy.clone().filter(|policy| !policy.path.is_empty());
@@ -80,7 +80,7 @@ impl Upstreams {
         if let Some(found) = changed {
             provider.trouble.store(local.trouble().map(Arc::new));
             provider.found.store(Arc::new(found));
-            // The facts about configured models may have changed too.
+            // The metadata of configured models may have changed too.
             self.rebuild_catalogue();
         }
         is_good

@@ -13,7 +13,7 @@ use web_reader::Fault;
 const WINDOW: Duration = Duration::from_mins(1);
 /// A fetch that the client aborts after this time counts as a timeout.
 const MIN_WASTED: Duration = Duration::from_secs(1);
-/// The most keys before those without timeouts are dropped.
+/// Maximum keys; beyond it those without timeouts are dropped.
 const MAX_KEYS: usize = 1024;
 
 #[derive(Debug)]

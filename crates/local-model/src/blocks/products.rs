@@ -15,13 +15,13 @@ pub(super) struct Products<'a> {
 pub(super) enum Work<'a> {
     /// One input with the rows from `first_row` on.
     One(Row<'a>),
-    /// Some inputs with all rows.
+    /// A range of inputs with all rows.
     Many(&'a Rows, Range<usize>),
 }
 
-/// What computes the products of a few rows with a few inputs.
+/// Computes the products of a few rows with a few inputs.
 trait Tile: Copy {
-    /// `rows` × `inputs`, each sum on its own.
+    /// `rows` × `inputs`, each summed separately.
     fn products<const R: usize, const T: usize>(
         self,
         rows: [Row<'_>; R],
@@ -29,7 +29,7 @@ trait Tile: Copy {
     ) -> [[f32; R]; T];
 }
 
-/// Weights stay in the nearest cache for all inputs of a thread.
+/// Weights stay in the L1 cache for all inputs of a thread.
 const ROWS_AT_ONCE: usize = 16;
 
 impl Products<'_> {
@@ -86,7 +86,7 @@ struct Patch<'a> {
 }
 
 impl Patch<'_> {
-    /// Their products, two rows and four inputs at a time.
+    /// The products, two rows and four inputs at a time.
     #[inline(always)]
     fn products(self, tile: impl Tile, out: &mut [f32]) {
         let Self { weights, rows, inputs, range } = self;
@@ -121,7 +121,7 @@ impl Patch<'_> {
     }
 }
 
-/// Products in the instructions that every processor has.
+/// Products without special instructions.
 #[derive(Clone, Copy)]
 struct Plain;
 
@@ -150,15 +150,15 @@ impl Tile for Plain {
     }
 }
 
-/// Products in AVX2.
+/// Products with AVX2.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 struct Wide(pulp::x86::V3);
 
 #[cfg(target_arch = "x86_64")]
 impl Tile for Wide {
-    /// The instruction multiplies numbers without a sign by numbers with one: the sign of the weight
-    /// moves to the input. A sum of two products stays within 16 bits, since neither is -128.
+    /// The instruction multiplies unsigned by signed numbers: the sign of the weight moves to the
+    /// input. A sum of two products stays within 16 bits, since neither is -128.
     #[inline(always)]
     fn products<const R: usize, const T: usize>(
         self,

@@ -1,10 +1,10 @@
-//! The schema as editors use it.
+//! The schema for editors.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::Schema;
 
-/// A reference to a variable may take the place of any scalar.
+/// A reference to a variable can replace any scalar.
 const NUMBER: &str = r"^\s*\d+(\.\d+)?\s*$|\$\{.+\}";
 const DURATION: &str = r"^\s*\d+(\.\d+)?\s*[smhd]?\s*$|\$\{.+\}";
 const SWITCH: &str =
@@ -48,7 +48,7 @@ fn accepted(schema: &Json) -> Json {
     Json::Object(result)
 }
 
-/// The forms of a value; a key without one counts as left out.
+/// The forms of a value; a missing one is allowed.
 fn value(schema: &Json) -> Vec<Json> {
     let bounds = |form: Json, keywords: &[&str]| {
         let Json::Object(mut form) = form else { return form };
@@ -99,7 +99,7 @@ fn value(schema: &Json) -> Vec<Json> {
     }
 }
 
-/// A regular expression for a word; those of JSON Schema have no flag that ignores case.
+/// A case-insensitive regular expression for a word; those of JSON Schema have no such flag.
 fn in_any_case(word: &str) -> String {
     let letters = word.chars().map(|c| match c {
         c if c.is_ascii_alphabetic() => format!("[{}{}]", c, c.to_ascii_uppercase()),

@@ -1,4 +1,4 @@
-//! The sections of a schema, as the reference page and the hints of errors list them.
+//! Sections of a schema, for the reference page and error hints.
 
 use serde_json::Value as Json;
 
@@ -20,18 +20,18 @@ pub struct DocumentedSection {
 pub struct DocumentedKey {
     /// Its name.
     pub name: String,
-    /// The type of its value, in words.
+    /// The type of its value as text.
     pub kind: String,
     /// Its default in YAML; empty if there is none.
     pub default: String,
     /// Its documentation.
     pub meaning: String,
-    /// The kinds of the section that it is for; empty for all.
+    /// The kinds of sections that it is for; empty for all.
     pub kinds: Vec<String>,
 }
 
 impl Schema {
-    /// Every section, the outer ones first.
+    /// All sections, outer ones first.
     pub fn sections(&self) -> Vec<DocumentedSection> {
         let mut sections = Vec::new();
         collect(&self.0, "", &mut sections);
@@ -45,7 +45,7 @@ impl Schema {
         sections.map(|section| section.chapter(title(&section.name)) + "\n").collect()
     }
 
-    /// The path of the first section that has this key.
+    /// The path of the first section with this key.
     pub(crate) fn section_with(&self, name: &str) -> Option<String> {
         let sections = self.sections();
         let found = sections.iter().find(|section| section.keys.iter().any(|key| key.name == name));
@@ -102,7 +102,7 @@ fn collect(schema: &Json, path: &str, sections: &mut Vec<DocumentedSection>) {
         let mut before: Vec<&str> = Vec::new();
         for name in names(schema) {
             let inner = &schema["properties"][name];
-            // Several keys of the same struct are one section.
+            // Several keys of the same struct share a section.
             let is_same = |other: &str| {
                 let other_about = &schema["properties"][other]["x-about"];
                 other != name && other_about.is_string() && *other_about == inner["x-about"]
@@ -135,7 +135,7 @@ fn documented(name: &str, section: &Json) -> DocumentedKey {
         Json::Object(keys) if !keys.is_empty() => String::new(),
         default => default.to_string().replace(',', ", "),
     };
-    // The meaning of keys in sections with a tag says it.
+    // In sections with a tag, the meaning of the keys says it.
     let kinds = schema["x-kinds"].as_array().filter(|_| section.get("x-tag").is_none());
     let kinds = kinds.into_iter().flatten();
     DocumentedKey {
@@ -151,7 +151,7 @@ fn one_line(text: &Json) -> String {
     text.as_str().unwrap_or_default().replace('\n', " ")
 }
 
-/// The letter of the unit of a duration; nothing for other values.
+/// The unit letter of a duration; empty for other values.
 fn unit(schema: &Json) -> &'static str {
     match schema["x-unit"].as_u64() {
         Some(1) => "s",

@@ -59,89 +59,24 @@ fn invalid_value_is_reported_with_position_rule_and_suggestion() {
 
 #[test]
 fn every_rule_reports_code_pointer_and_suggestion() {
+    #[rustfmt::skip]
     let rows: &[(&str, &str, Problem, &str, Option<&str>)] = &[
-        (
-            "agent.shared_metrics.v2",
-            "agent.shared_metrics.v1",
-            Problem::NotAllowed,
-            "/schema_version",
-            Some("agent.shared_metrics.v2"),
-        ),
-        (
-            "6ba7b810-9dad-41d1",
-            "6BA7B810-9dad-41d1",
-            Problem::BadUuid,
-            "/package_id",
-            Some("6ba7b810-9dad-41d1-80b4-00c04fd430c8"),
-        ),
+        ("agent.shared_metrics.v2", "agent.shared_metrics.v1", Problem::NotAllowed, "/schema_version", Some("agent.shared_metrics.v2")),
+        ("6ba7b810-9dad-41d1", "6BA7B810-9dad-41d1", Problem::BadUuid, "/package_id", Some("6ba7b810-9dad-41d1-80b4-00c04fd430c8")),
         ("6ba7b810-9dad-41d1", "6ba7b810-9dad-71d1", Problem::BadUuid, "/package_id", None),
-        (
-            "6ba7b811-9dad-41d1-80b4",
-            "6ba7b811-9dad-41d1-c0b4",
-            Problem::BadUuid,
-            "/install_id",
-            None,
-        ),
-        (
-            "2026-07-29T00:00:00Z",
-            "2026-07-29",
-            Problem::BadDateTime,
-            "/period_end",
-            Some("2026-07-29T00:00:00Z"),
-        ),
-        (
-            "2026-07-29T00:00:00Z",
-            "2026-07-29 00:00:00Z",
-            Problem::BadDateTime,
-            "/period_end",
-            Some("2026-07-29T00:00:00Z"),
-        ),
-        (
-            "2026-07-29T00:00:00Z",
-            "2026-07-29T00:00:00+0000",
-            Problem::BadDateTime,
-            "/period_end",
-            Some("2026-07-29T00:00:00+00:00"),
-        ),
-        (
-            "2026-07-28T12:00:00Z",
-            "2026-07-28T12:00:00",
-            Problem::BadDateTime,
-            "/generated_at",
-            Some("2026-07-28T12:00:00Z"),
-        ),
-        (
-            "2026-07-28T12:00:00Z",
-            "2026-07-28T12:00:00Z\\n",
-            Problem::BadDateTime,
-            "/generated_at",
-            Some("2026-07-28T12:00:00Z"),
-        ),
-        (
-            "2026-07-28T12:00:00Z",
-            "2026-02-30T12:00:00Z",
-            Problem::BadDateTime,
-            "/generated_at",
-            None,
-        ),
+        ("6ba7b811-9dad-41d1-80b4", "6ba7b811-9dad-41d1-c0b4", Problem::BadUuid, "/install_id", None),
+        ("2026-07-29T00:00:00Z", "2026-07-29", Problem::BadDateTime, "/period_end", Some("2026-07-29T00:00:00Z")),
+        ("2026-07-29T00:00:00Z", "2026-07-29 00:00:00Z", Problem::BadDateTime, "/period_end", Some("2026-07-29T00:00:00Z")),
+        ("2026-07-29T00:00:00Z", "2026-07-29T00:00:00+0000", Problem::BadDateTime, "/period_end", Some("2026-07-29T00:00:00+00:00")),
+        ("2026-07-28T12:00:00Z", "2026-07-28T12:00:00", Problem::BadDateTime, "/generated_at", Some("2026-07-28T12:00:00Z")),
+        ("2026-07-28T12:00:00Z", "2026-07-28T12:00:00Z\\n", Problem::BadDateTime, "/generated_at", Some("2026-07-28T12:00:00Z")),
+        ("2026-07-28T12:00:00Z", "2026-02-30T12:00:00Z", Problem::BadDateTime, "/generated_at", None),
         ("\"x86_64\"", "\"amd64\"", Problem::NotAllowed, "/resource/architecture", None),
         ("\"linux\"", "\"Linux\"", Problem::NotAllowed, "/resource/os_family", Some("linux")),
         ("\"git\"", "7", Problem::WrongType, "/resource/install_method", None),
-        (
-            "\"agent_version\": \"1\"",
-            "\"agent_version\": \"\"",
-            Problem::BadLength,
-            "/resource/agent_version",
-            None,
-        ),
+        ("\"agent_version\": \"1\"", "\"agent_version\": \"\"", Problem::BadLength, "/resource/agent_version", None),
         ("\"counter\"", "\"gauge\"", Problem::NotAllowed, "/metrics/0/type", None),
-        (
-            "agent.tool_approval.count",
-            "agent.tool-approval.count",
-            Problem::NotAllowed,
-            "/metrics/0/name",
-            Some("agent.tool_approval.count"),
-        ),
+        ("agent.tool_approval.count", "agent.tool-approval.count", Problem::NotAllowed, "/metrics/0/name", Some("agent.tool_approval.count")),
         ("\"value\": 3", "\"value\": 0", Problem::BadValue, "/metrics/0/value", Some("1")),
         ("\"value\": 3", "\"value\": -1", Problem::BadValue, "/metrics/0/value", Some("1")),
         ("\"value\": 3", "\"value\": 1.5", Problem::BadValue, "/metrics/0/value", Some("1")),
@@ -150,27 +85,9 @@ fn every_rule_reports_code_pointer_and_suggestion() {
         ("\"value\": 3", "\"value\": \"3\"", Problem::WrongType, "/metrics/0/value", None),
         ("\"value\": 3", "\"value\": true", Problem::WrongType, "/metrics/0/value", None),
         ("\"value\": 3", "\"value\": null", Problem::WrongType, "/metrics/0/value", None),
-        (
-            "\"value\": 3",
-            "\"value\": 3, \"unit\": \"1\"",
-            Problem::UnknownField,
-            "/metrics/0/unit",
-            None,
-        ),
-        (
-            "\"value\": 3",
-            "\"value\": 3, \"value\": 3",
-            Problem::DuplicateKey,
-            "/metrics/0/value",
-            None,
-        ),
-        (
-            "\"value\": 3",
-            "\"value\": 3, \"a/b~c\": {\"deep\": [1]}",
-            Problem::UnknownField,
-            "/metrics/0/a~1b~0c",
-            None,
-        ),
+        ("\"value\": 3", "\"value\": 3, \"unit\": \"1\"", Problem::UnknownField, "/metrics/0/unit", None),
+        ("\"value\": 3", "\"value\": 3, \"value\": 3", Problem::DuplicateKey, "/metrics/0/value", None),
+        ("\"value\": 3", "\"value\": 3, \"a/b~c\": {\"deep\": [1]}", Problem::UnknownField, "/metrics/0/a~1b~0c", None),
     ];
     for (from, to, code, pointer, nearest) in rows {
         let violation = only(spoilt(from, to));
@@ -272,6 +189,7 @@ fn active_client_count_must_be_one() {
 
 #[test]
 fn syntax_error_is_reported_with_its_position() {
+    #[rustfmt::skip]
     let rows: &[(&[u8], &str, (usize, usize))] = &[
         (b"", "the document is empty", (1, 1)),
         (b" \n ", "the document is empty", (2, 2)),

@@ -1,4 +1,4 @@
-//! Posts to an address, through the same guard as pages and without following redirects.
+//! Posts to a URL, with the same guard as pages and without redirects.
 
 use bytes::Bytes;
 use http::Request;
@@ -13,7 +13,7 @@ use crate::fault::{Fault, Result};
 use crate::target::Target;
 
 impl Reader {
-    /// Checks whether an address may be reached, without resolving its name.
+    /// Checks whether a URL is allowed, without resolving its name.
     pub fn may_reach(&self, target: &Target) -> Result<()> {
         self.guard.check(target)
     }

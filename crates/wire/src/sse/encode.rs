@@ -1,4 +1,4 @@
-//! Events written into bytes.
+//! Serialization of events.
 
 use bytes::{BufMut, BytesMut};
 use memchr::memchr2;
@@ -11,14 +11,14 @@ pub fn write_data(out: &mut BytesMut, data: &[u8]) {
     out.put_u8(b'\n');
 }
 
-/// Writes an event with a name. A name has one line: what follows a line end in it is left out.
+/// Writes an event with a name. A name is cut at its first line end.
 pub fn write_event(out: &mut BytesMut, name: &str, data: &[u8]) {
     let name = Lines(name.as_bytes()).next().unwrap_or_default();
     write_lines(out, b"event: ", name);
     write_data(out, data);
 }
 
-/// Writes a comment, which keeps an idle stream alive and means nothing to its reader.
+/// Writes a comment, which keeps an idle stream alive and is ignored by readers.
 pub fn write_comment(out: &mut BytesMut, text: &str) {
     write_lines(out, b": ", text.as_bytes());
     out.put_u8(b'\n');

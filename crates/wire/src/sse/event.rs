@@ -1,4 +1,4 @@
-//! One event: its bytes as they came, and the fields in them.
+//! One event: the received bytes and its fields.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use memchr::memchr2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     raw: Bytes,
-    /// Where the lines begin: behind the byte order mark when the stream began with one.
+    /// Start of the lines, after a byte order mark at the start of the stream.
     start: usize,
 }
 
@@ -18,7 +18,7 @@ impl Event {
         Self { raw, start }
     }
 
-    /// The event exactly as received, for passing it on untouched.
+    /// The event exactly as received, to pass it on untouched.
     pub fn raw(&self) -> &Bytes {
         &self.raw
     }
@@ -47,7 +47,7 @@ impl Event {
         std::str::from_utf8(id).ok()
     }
 
-    /// Whether there is nothing in it to act on: comments, blank lines, no `data` line.
+    /// Whether it has no content: only comments and blank lines, no `data` line.
     pub fn is_comment(&self) -> bool {
         self.values(b"data").next().is_none()
     }

@@ -1,4 +1,4 @@
-//! The cut of a byte stream into events, whatever the chunks it arrives in.
+//! Splits a byte stream into events, independent of chunk boundaries.
 
 use bytes::{Bytes, BytesMut};
 use memchr::memchr2;
@@ -7,25 +7,25 @@ use super::Event;
 
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// One event is longer than the reader allows; nothing can be read after it.
+/// An event exceeds the size limit; the stream cannot be read further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is longer than {max_event_bytes} bytes")]
 pub struct TooLarge {
-    /// The limit that was passed.
+    /// The exceeded limit.
     pub max_event_bytes: usize,
 }
 
-/// Cuts a byte stream into whole events.
+/// Splits a byte stream into whole events.
 ///
 /// The events do not depend on how the bytes were chunked, and their [`raw`](Event::raw) bytes
-/// joined (with [`rest`](Self::rest) at the end) are the stream itself. An event that ends in a
-/// lone carriage return is handed out when the byte after it is known.
+/// joined (with [`rest`](Self::rest) at the end) are the stream itself. An event that ends in
+/// a lone carriage return is returned once the next byte is known.
 #[derive(Debug)]
 pub struct Splitter {
     max_event_bytes: usize,
     /// The beginning of the current event, from earlier chunks.
     held: BytesMut,
-    /// What came last; with `scanned`, all of it belongs to the current event.
+    /// The last chunk; with `scanned`, all of it belongs to the current event.
     chunk: Bytes,
     scanned: bool,
     scan: Scan,
@@ -49,8 +49,8 @@ impl Splitter {
 
     /// Takes the next bytes of the stream.
     ///
-    /// Call [`next`](Self::next) until it gives nothing before the next push: what is still
-    /// waiting is copied otherwise.
+    /// Call [`next`](Self::next) until it returns `None` before the next push; otherwise pending
+    /// bytes are copied.
     pub fn push(&mut self, chunk: Bytes) {
         if self.failed || chunk.is_empty() {
             return;
@@ -69,7 +69,7 @@ impl Splitter {
         self.scanned = false;
     }
 
-    /// The next whole event; nothing until more bytes are pushed, and nothing after an error.
+    /// The next whole event; `None` until more bytes are pushed, and after an error.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would promise that nothing follows the first None"
@@ -99,9 +99,9 @@ impl Splitter {
         !self.failed && (nothing_waits || (self.scanned && self.scan == Scan::AfterBlankCr))
     }
 
-    /// What is left when the stream is over: an event whose blank line never came, or one that
-    /// waited for the byte after its last carriage return ([`is_clean`](Self::is_clean) tells
-    /// which). Call it when [`next`](Self::next) has nothing more to give.
+    /// The rest at the end of the stream: an event without its blank line, or one that waited for
+    /// the byte after its last carriage return ([`is_clean`](Self::is_clean) tells which). Call
+    /// it after [`next`](Self::next) has returned `None`.
     pub fn rest(&mut self) -> Option<Event> {
         if self.held.is_empty() && self.chunk.is_empty() {
             return None;
@@ -111,7 +111,7 @@ impl Splitter {
         Some(self.event(tail))
     }
 
-    /// The current event, of which `tail` is the last part.
+    /// The current event, which ends with `tail`.
     fn event(&mut self, tail: Bytes) -> Event {
         let raw = if self.held.is_empty() {
             tail
@@ -125,7 +125,7 @@ impl Splitter {
     }
 }
 
-/// Whether the byte order mark that may stand before the first event is behind us.
+/// The state of the optional byte order mark before the first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Unknown,
@@ -146,7 +146,7 @@ enum Scan {
 }
 
 impl Scan {
-    /// Where the current event ends in `bytes`, which follow what was scanned before.
+    /// The end of the current event in `bytes`, which follow the scanned bytes.
     fn find_end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         loop {

@@ -61,7 +61,7 @@ impl ChatSession<'_> {
                 }
                 InputEvent::End => break,
             };
-            let done = self.take(&text, is_message, input.is_person(), interrupts).await;
+            let done = Box::pin(self.take(&text, is_message, input.is_person(), interrupts)).await;
             match done {
                 Ok(NextAction::GoOn) => {}
                 Ok(NextAction::Quit) => break,
@@ -181,7 +181,7 @@ impl ChatSession<'_> {
                 self.ask(None, interrupts).await
             }
             ChatInput::Command(slash, behind) => {
-                unless_stopped(interrupts, self.command(slash, behind)).await
+                Box::pin(unless_stopped(interrupts, self.command(slash, behind))).await
             }
         }
     }

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
     let (_, admin_variable) = SecretsFile::store(&env_file, ADMIN_TOKEN, token.secret())?;
     let config = {
         let listen = args.listen.to_string();
-        let content = FirstConfig {
+        let first_config = FirstConfig {
             servers: &[],
             hosted: &hosted,
             can_speak: false,
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
             admin_token: Some(&admin_variable),
             log_level: "info",
         };
-        block_on(write(content, &path, context))?
+        block_on(write(first_config, &path, context))?
     };
     let providers: Vec<String> = config.providers.iter().map(|it| it.name.clone()).collect();
     let (account, Issued { key, record }) = context.with_config(config, async |books| {
@@ -135,14 +135,14 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
 }
 
 async fn write(
-    content: FirstConfig<'_>,
+    first_config: FirstConfig<'_>,
     path: &Path,
     context: Context<'_>,
 ) -> Result<Config, Diagnostic> {
     let servers = look(candidates(&[], false)).await;
     let can_speak = probe::can_speak().await;
-    let content = FirstConfig { servers: &servers, can_speak, ..content };
-    write_if_missing(path, &content)?;
+    let first_config = FirstConfig { servers: &servers, can_speak, ..first_config };
+    write_if_missing(path, &first_config)?;
     let prepared = async {
         let config = context.load()?;
         bring_up_to_date(&config).await?;

@@ -96,6 +96,7 @@ impl Context<'_> {
     }
 
     /// Prints an object with the list for programs, a table for people, or a note if it is empty.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a list in each output format")]
     pub(crate) fn print_list<T>(
         self,
         name: &str,

@@ -79,7 +79,7 @@ fn large_images_are_scaled_and_the_model_knows_it() {
     assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
     assert_eq!(sizes(&world), [(1568, 1176)]);
     let told = "[attachment 1 is scaled from 4000x3000 to 1568x1176 pixels]";
-    assert!(parts(&world, "text").iter().any(|part| part.to_string().contains(told)));
+    assert!(world.told().iter().any(|result| result.contains(told)), "{:?}", world.told());
     // The file of a person, too.
     let image = world.ground.bench.work().join("wide.png");
     fs::write(&image, BASE64.decode(WIDE).unwrap()).unwrap();
@@ -183,7 +183,7 @@ fn attachments_are_bounded_in_size_number_and_type() {
     let told = world.told();
     // Almost all of the first one were no pixels.
     assert!(told[0].contains("[image, image/png, 4194"), "{}", told[0]);
-    assert!(told[0].contains("[image/png, 75 bytes: removed, newer ones take its"), "{}", told[0]);
+    assert!(told[0].contains("[image/png, 77 bytes: removed, newer ones take its"), "{}", told[0]);
     assert!(told[1].contains("not an image, recording or document"), "{}", told[1]);
     assert!(!told[1].contains("Ignore"), "{}", told[1]);
     // The oldest ones give way to newer ones, and a result has at most 16.

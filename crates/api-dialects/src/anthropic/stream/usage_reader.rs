@@ -1,4 +1,4 @@
-//! The counts of messages that pass unchanged.
+//! Usage of messages that pass unchanged.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -9,7 +9,7 @@ use super::super::super::{Malformed, StreamFault, Usage};
 use super::super::answer::Counts;
 use super::Incoming;
 
-/// Reads what the upstream counted and how far the message has come.
+/// Reads the usage and the progress of a message.
 #[derive(Debug, Default)]
 pub struct UsageReader {
     counts: Option<Counts>,
@@ -31,7 +31,7 @@ impl UsageReader {
     /// Reads an event of a stream; an `error` event is a fault.
     pub fn feed(&mut self, event: &Event) -> Result<(), StreamFault> {
         match event.name() {
-            // Most events are these, and their names say enough.
+            // Most events are of this type, and the name is enough.
             Some("content_block_delta") => self.has_content = true,
             Some("content_block_stop" | "ping") => {}
             _ if event.is_comment() => {}
@@ -54,7 +54,7 @@ impl UsageReader {
         Ok(message.model)
     }
 
-    /// What the upstream counted so far.
+    /// Upstream usage so far.
     pub fn usage(&self) -> Option<Usage> {
         self.counts.as_ref().map(Counts::usage)
     }
@@ -64,7 +64,7 @@ impl UsageReader {
         self.has_content
     }
 
-    /// Whether the upstream said that the message is whole.
+    /// Whether the upstream sent the end of the message.
     pub fn is_done(&self) -> bool {
         self.is_done
     }

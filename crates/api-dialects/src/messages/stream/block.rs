@@ -33,7 +33,7 @@ impl Block {
         matches!(self, Self::Call { tool, .. } if tool.kind != ToolKind::WebSearch)
     }
 
-    /// Whether nothing more can come: a call ends with its JSON, other blocks with the next one.
+    /// Whether it is complete: a call ends with its JSON, other blocks with the next one.
     pub(super) fn is_complete(&self) -> bool {
         match self {
             Self::Call { arguments, .. } => {
@@ -44,7 +44,7 @@ impl Block {
         }
     }
 
-    /// The block as it starts in a stream.
+    /// The block in its start event.
     pub(super) fn start_json(&self) -> Value {
         match self {
             Self::Text { .. } => json!({ "type": "text", "text": "" }),
@@ -56,7 +56,7 @@ impl Block {
 
     /// The whole block.
     ///
-    /// Thinking has no signature: nobody but Anthropic can make one, and the field is required.
+    /// Thinking has no signature: only Anthropic can create one, and the field is required.
     pub(super) fn json(&self) -> Value {
         match self {
             Self::Text { text, citations } if citations.is_empty() => {
@@ -86,8 +86,8 @@ fn call(id: &str, tool: &Tool, input: &Value) -> Value {
 
 /// The input of a call, which must be an object.
 ///
-/// A model can write arguments that are none, or be cut off in them. The text then arrives as
-/// `_raw`: the tool refuses it, and the model can correct itself.
+/// A model can write invalid or truncated arguments. The text is then passed as `_raw`: the
+/// tool refuses it, and the model can correct itself.
 fn input(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(input @ Value::Object(_)) => input,

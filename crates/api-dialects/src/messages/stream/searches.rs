@@ -20,7 +20,7 @@ impl Stream {
         self.pending_searches().collect()
     }
 
-    /// Writes the outcome of a search that [`begin_searches`](Self::begin_searches) returned.
+    /// Writes the outcome of a search returned by [`begin_searches`](Self::begin_searches).
     pub fn end_search(&mut self, search: &Search, outcome: &SearchOutcome, out: &mut BytesMut) {
         let results = outcome.as_deref().unwrap_or_default();
         let content = match outcome {
@@ -51,7 +51,7 @@ impl Stream {
 
     /// Starts the next round and returns the chat messages to append to the request for it.
     ///
-    /// `None` means that the message is to be finished: no search has ended in this round, or the
+    /// `None` means that the message must be finished: no search has ended in this round, or the
     /// model also called tools of the client, which answers next.
     pub fn next_round(&mut self) -> Option<Vec<Value>> {
         let (mut said, mut calls, mut results) = (String::new(), Vec::new(), Vec::new());
@@ -76,7 +76,7 @@ impl Stream {
         Some(round_messages(&said, &calls, results))
     }
 
-    /// The searches of this round that have no result yet.
+    /// Searches of this round without a result.
     pub(super) fn pending_searches(&self) -> impl Iterator<Item = Search> {
         let round = self.blocks.since(self.round.start);
         let has_result = move |call: &str| {
@@ -93,7 +93,7 @@ impl Stream {
         })
     }
 
-    /// Gives every search that was not executed its result: a message must not end without them.
+    /// Adds a result to every unexecuted search: a message must not end without them.
     pub(super) fn abandon_searches(&mut self, out: &mut BytesMut) {
         for search in self.pending_searches().collect::<Vec<_>>() {
             self.end_search(&search, &Err(SearchError::MaxUsesExceeded), out);

@@ -1,7 +1,7 @@
 //! Content blocks in the order of the stream, one open at a time.
 //!
-//! Fragments of parallel calls can interleave in a chat stream, but blocks cannot. The first call is
-//! written as it comes; later ones wait in their blocks until those before them are complete.
+//! Fragments of parallel calls can interleave in a chat stream, but blocks cannot. The first
+//! call is written as it arrives; later ones wait for the previous ones to complete.
 
 use bytes::BytesMut;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use super::block::Block;
 #[derive(Debug, Default)]
 pub(super) struct BlockWriter {
     blocks: Vec<Block>,
-    /// The block that is open in the stream; those after it wait.
+    /// Index of the open block; later ones are buffered.
     open: usize,
     /// The pages that searches found.
     sources: Vec<SearchResult>,
@@ -72,7 +72,7 @@ impl BlockWriter {
         }
     }
 
-    /// Adds to the arguments of the call in block `n`; after its end there is nothing to add.
+    /// Adds to the arguments of the call in block `n`; ignored after its end.
     pub(super) fn arguments(&mut self, n: usize, fragment: &str, out: &mut BytesMut) {
         if n < self.open || fragment.is_empty() {
             return;
@@ -111,14 +111,14 @@ impl BlockWriter {
         n
     }
 
-    /// Closes the open block and those that wait.
+    /// Closes the open block and the buffered ones.
     pub(super) fn close_all(&mut self, out: &mut BytesMut) {
         while self.open < self.blocks.len() {
             self.advance(out);
         }
     }
 
-    /// Closes the open block and opens the next one with what it has so far.
+    /// Closes the open block and opens the next one with its buffered content.
     fn advance(&mut self, out: &mut BytesMut) {
         self.cite(out);
         if let Block::Thinking { .. } = &self.blocks[self.open] {
@@ -140,7 +140,7 @@ impl BlockWriter {
         }
     }
 
-    /// Cites every page that the open text names, once.
+    /// Cites every page that the open text mentions, once.
     fn cite(&mut self, out: &mut BytesMut) {
         let Some(Block::Text { text, citations }) = self.blocks.get_mut(self.open) else { return };
         let mut cited: Vec<usize> =

@@ -12,7 +12,7 @@ use super::super::tools::free_form_input;
 use super::Stream;
 
 impl Stream {
-    /// Adds to a call, which begins with its name.
+    /// Appends to a call, which begins with its name.
     pub(super) fn call(
         &mut self,
         delta: &CallDelta<'_>,

@@ -36,7 +36,7 @@ impl Stream {
         pending.into_iter().map(|(_, search)| search).collect()
     }
 
-    /// Writes the end of a search that [`begin_searches`](Self::begin_searches) returned.
+    /// Writes the end of a search returned by [`begin_searches`](Self::begin_searches).
     pub fn end_search(&mut self, search: &Search, outcome: &SearchOutcome, out: &mut BytesMut) {
         let position = self
             .pending_searches()
@@ -87,7 +87,7 @@ impl Stream {
         Some(round_messages(&text, &calls, results))
     }
 
-    /// The searches of this round that have no result yet.
+    /// Searches of this round without a result.
     pub(super) fn pending_searches(&self) -> impl Iterator<Item = (usize, &SearchItem)> {
         let round = self.items.iter().enumerate().skip(self.round.start);
         round.filter_map(|(n, item)| match &item.kind {

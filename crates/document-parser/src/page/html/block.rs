@@ -13,7 +13,7 @@ use wire::web::PageLink;
 
 use super::inline::{InlineRenderer, TextStyle, longest_run};
 
-/// The deepest indentation of lists and quotations.
+/// Maximum indentation of lists and quotations.
 const MAX_INDENT: usize = 12;
 #[rustfmt::skip] // a table of words
 const BLOCKS: &[&str] = &[

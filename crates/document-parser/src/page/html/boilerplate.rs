@@ -14,7 +14,7 @@ const WORDS: &[&str] = &[
     "sharing", "sidebar", "signup", "skip", "social", "sponsor", "sponsored", "subscribe",
     "toolbar", "topbar",
 ];
-/// The largest share of the text in one boilerplate element, in percent.
+/// Maximum share of the text in one boilerplate element, in percent.
 const MAX_SHARE: usize = 30;
 
 /// Elements whose headers and footers are not those of the page.
@@ -135,7 +135,7 @@ impl<'a> PageWalk<'a> {
             name.split(|letter: char| !letter.is_ascii_alphanumeric())
                 .any(|word| WORDS.contains(&word.to_ascii_lowercase().as_str()))
         });
-        // A menu may be that of a restaurant: boilerplate consists of links, or is short.
+        // A menu may be a restaurant's: boilerplate consists of links, or is short.
         let link_share = (self.counts.link_chars - before.link_chars) * 100 / chars.max(1);
         is_named && self.counts.substance == before.substance && (link_share >= 50 || chars < 400)
     }

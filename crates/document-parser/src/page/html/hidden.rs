@@ -1,4 +1,4 @@
-//! Removes invisible parts of a page: scripts, styles, and text that is hidden from people but would
+//! Removes invisible parts of a page: scripts, styles, and text hidden from people that would
 //! reach a model.
 
 use dom_query::{Document as Dom, NodeRef};
@@ -13,7 +13,7 @@ const HIDDEN_CLASSES: &[&str] = &[
     "screenreader-only", "element-invisible", "a11y-hidden",
 ];
 
-/// The most checkboxes that are kept.
+/// Maximum number of kept checkboxes.
 const MAX_CHECKBOXES: usize = 1000;
 
 pub(super) fn remove(dom: &Dom) {

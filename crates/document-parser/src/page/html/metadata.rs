@@ -8,9 +8,9 @@ use url::Url;
 
 use crate::page::{Document, MAX_LINE, line};
 
-/// Only those in the article or a header count.
+/// Only those in the article or a header are used.
 const TIMES: &str = "time[datetime]";
-/// The most elements of a selector that are tried.
+/// Maximum number of elements tried per selector.
 const MAX_DATES: usize = 50;
 /// Selectors and attributes of dates, the likeliest first. None of them matches ancestors, which is slow
 /// in deeply nested pages.

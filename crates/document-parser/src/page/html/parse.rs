@@ -10,11 +10,11 @@ use html5ever::{ParseOpts, parse_document};
 /// Bytes between checks of the limits, and the time limit.
 const PIECE_BYTES: usize = 1024;
 const MAX_PARSE: Duration = Duration::from_secs(2);
-/// The deepest nesting, and the most nodes.
+/// Maximum nesting depth, and maximum nodes.
 const MAX_DEPTH: usize = 400;
 const MAX_NODES: usize = 300_000;
-/// The most nodes of one piece. Unclosed formatting elements are reopened in every paragraph, so that a
-/// few bytes can create thousands of nodes.
+/// Maximum new nodes per piece. Unclosed formatting elements are reopened in every paragraph,
+/// so that a few bytes can create thousands of nodes.
 const MAX_GROWTH: usize = 2000;
 
 /// The page exceeds a limit.

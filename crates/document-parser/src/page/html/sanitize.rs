@@ -1,4 +1,4 @@
-//! Removes everything from HTML that runs, loads or styles.
+//! Removes everything from HTML that executes, loads or styles.
 
 use dom_query::NodeRef;
 use url::Url;

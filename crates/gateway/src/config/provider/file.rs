@@ -1,5 +1,4 @@
-//! `providers` as it is written: one mapping for all kinds of providers, and what each kind makes of
-//! it.
+//! The `providers` section: one mapping for all kinds of providers, converted by kind.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,12 +17,12 @@ use super::{
     Credentials, GGUF, Health, Kind, Local, MAX_HEADERS, MAX_WEIGHT, Provider, Responses, Timeouts,
 };
 
-/// How many answers of one file may be computed at once.
+/// Maximum number of concurrent responses per file.
 const MAX_COMPUTED: u32 = 256;
-/// How many times the program runs at once, unless the configuration says otherwise.
+/// Default number of concurrent runs of the program.
 const PROGRAMS: u32 = 4;
 
-// Kinds that a key is for.
+// Kinds that take an API key.
 const WITH_MODELS: [&str; 4] = ["openai", "anthropic", "espeak", "local"];
 const WITH_ADDRESS: [&str; 6] = ["openai", "anthropic", "searxng", "brave", "tavily", "index"];
 const REMOTE: [&str; 5] = ["openai", "anthropic", "searxng", "brave", "tavily"];
@@ -35,7 +34,7 @@ const INDEX: [&str; 1] = ["index"];
 const KINDS: &str = "set it to one of `openai`, `anthropic`, `espeak`, `local`, `searxng`, \
                      `brave`, `tavily`, `index`";
 
-/// Headers that the service itself decides about.
+/// Headers that the service sets itself.
 const RESERVED: &[HeaderName] = &[
     header::HOST,
     header::CONNECTION,
@@ -47,7 +46,7 @@ const RESERVED: &[HeaderName] = &[
     header::EXPECT,
     header::ACCEPT_ENCODING,
 ];
-/// Ends of addresses that are added to the base, not part of it.
+/// Operation paths that a base URL must not include.
 const ADDED: &[&str] = &["/chat/completions", "/responses", "/messages", "/models"];
 
 section! {
@@ -191,7 +190,7 @@ enum HealthFile {
     Each(Health),
 }
 
-/// Sorts providers into those of models and those of results.
+/// Splits providers: models, or search results.
 pub(in crate::config) fn providers(
     files: Vec<(String, ProviderFile)>,
     reader: &mut Reader<'_>,
@@ -207,7 +206,7 @@ pub(in crate::config) fn providers(
             entry.refuse_key("kind", "this build does not support `local` providers", Some(hint));
         }
         match kind {
-            // Its models are known all the same, so that no alias is blamed for them.
+            // Its models stay known, so that aliases to them are not reported too.
             None | Some(ProviderKind::OpenAi) => of_models.push(entry.remote(file, Kind::OpenAi)),
             Some(ProviderKind::Anthropic) => of_models.push(entry.remote(file, Kind::Anthropic)),
             Some(ProviderKind::Espeak) => of_models.push(entry.espeak(file)),
@@ -221,7 +220,6 @@ pub(in crate::config) fn providers(
     (of_models, of_results)
 }
 
-/// An entry of `providers` that is being read.
 struct Entry<'e, 'r> {
     name: String,
     path: String,
@@ -238,7 +236,7 @@ impl Entry<'_, '_> {
         self.reader.is_given(&self.key(name))
     }
 
-    /// An error of the entry as a whole.
+    /// Reports an error of the entry.
     fn refuse(&mut self, message: impl Into<String>, hint: &str) {
         let problem = Problem::error(self.reader.owner(&self.path), message);
         self.reader.report(&self.path, problem.hint(hint));
@@ -248,7 +246,7 @@ impl Entry<'_, '_> {
         self.reader.refuse_key(&self.key(name), message, hint);
     }
 
-    /// A provider with what all kinds have.
+    /// A provider with the common settings.
     fn provider(&self, file: ProviderFile, kind: Kind) -> Provider {
         Provider {
             name: self.name.clone(),
@@ -270,7 +268,7 @@ impl Entry<'_, '_> {
         }
     }
 
-    /// An upstream that has models.
+    /// A remote provider of models.
     fn remote(&mut self, mut file: ProviderFile, kind: Kind) -> Provider {
         self.needs_models(&file, "list its `models`, or set `discover: true`");
         let (api_key, headers) = self.credentials(&mut file, true);
@@ -300,7 +298,7 @@ impl Entry<'_, '_> {
     fn espeak(&mut self, mut file: ProviderFile) -> Provider {
         let hint = "list voices as its `models`, such as `[en, de]`, or set `discover: true`";
         self.needs_models(&file, hint);
-        // A name is searched for where programs are; a path starts from the folder of the file.
+        // A name is looked up in `PATH`; a path is relative to the folder of the file.
         let program = match file.program.take() {
             Some(path) if path.contains('/') => self.reader.expanded(&path).into(),
             Some(name) => name.into(),
@@ -320,7 +318,7 @@ impl Entry<'_, '_> {
         Provider { program: Some(program), max_concurrency, stream_usage: false, ..provider }
     }
 
-    /// A provider whose models are files that this process computes itself.
+    /// A provider whose models are files run by this process.
     fn local(&mut self, mut file: ProviderFile) -> Provider {
         let hint = "list files of its `folder` as its `models`, or set `discover: true`";
         self.needs_models(&file, hint);
@@ -343,8 +341,7 @@ impl Entry<'_, '_> {
         Provider { local: Some(local), ..provider }
     }
 
-    /// Gives every model the path of its file. What it is called inside is its id, which no two
-    /// share.
+    /// Sets the file path of every model. Its internal name is its id, which is unique.
     fn place_files(&mut self, models: &mut [Model], folder: &Path) {
         const ABLE: [Capability; 3] =
             [Capability::Chat, Capability::Responses, Capability::Research];
@@ -364,13 +361,13 @@ impl Entry<'_, '_> {
         }
     }
 
-    /// A service of results.
+    /// A search provider.
     fn search(&mut self, mut file: ProviderFile, kind: SearchKind) -> SearchProvider {
         let default = kind.default_base();
         if default.is_none() && !self.is_given("base_url") {
             self.refuse("has no `base_url`", "set the URL of the server");
         }
-        // Where there is no default, the server may let everybody in.
+        // Without a default, anonymous access is possible.
         let credentials = self.credentials(&mut file, default.is_some());
         let base_url = self.base_url(file.base_url.take(), credentials.0.is_some());
         let (api_key, headers) = kind.place_key(credentials);
@@ -397,7 +394,7 @@ impl Entry<'_, '_> {
             name: self.name.clone(),
             folder: file.folder?,
             base_url: file.base_url.map(|Address(uri)| uri),
-            // Without one it is found as soon as it is known where the database is.
+            // Without one it is set once the folder of the database is known.
             index_folder: file.index_folder.unwrap_or_default(),
             rescan: file.rescan,
             max_file_bytes: file.max_file_bytes,
@@ -417,7 +414,7 @@ impl Entry<'_, '_> {
         }
     }
 
-    /// How the upstream knows us. The default addresses let nobody in without a key.
+    /// Credentials for the upstream. The default addresses require a key.
     fn credentials(&mut self, file: &mut ProviderFile, needs_key: bool) -> Credentials {
         let is_given = self.is_given("api_key");
         let headers = self.headers(std::mem::take(&mut file.headers), is_given);
@@ -480,7 +477,7 @@ impl Entry<'_, '_> {
         headers
     }
 
-    /// One number is for the first byte and for silence; connecting never takes longer than that.
+    /// One number sets `first_byte` and `idle`; `connect` never exceeds it.
     fn timeouts(&self, file: Option<&TimeoutFile>, default: Timeouts) -> Timeouts {
         match file {
             None => default,
@@ -514,7 +511,7 @@ fn is_credential(name: &HeaderName) -> bool {
     *name == header::AUTHORIZATION || name.as_str() == "x-api-key"
 }
 
-/// As many as the machine computes at the same time.
+/// The number of cores.
 fn cores() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     u32::try_from(cores).unwrap_or(1).clamp(1, MAX_COMPUTED)

@@ -1,4 +1,4 @@
-//! Leads aliases and prices to models that exist.
+//! Resolves aliases and prices to existing models.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use super::super::price::Prices;
 use super::super::provider::Provider;
 use super::{Alias, MAX_TARGETS, Order, Target, Written, WrittenTarget};
 
-/// How many aliases may stand one behind the other.
+/// Maximum length of a chain of aliases.
 const MAX_DEPTH: usize = 16;
-/// The most names that a hint lists.
+/// Maximum names in a hint.
 const MAX_NAMED: usize = 8;
 
-/// Leads every alias to models that exist.
+/// Resolves every alias to existing models.
 pub(in crate::config) fn resolve(
     reader: &mut Reader<'_>,
     written: &[Written],
@@ -58,9 +58,9 @@ struct Resolver<'r, 's, 'w> {
     providers: &'w [Provider],
     /// `None` after an error, which is reported only once.
     done: BTreeMap<&'w str, Option<Vec<Vec<Target>>>>,
-    /// How many aliases stand one behind the other from each that is done.
+    /// Length of the longest chain of aliases behind each resolved one.
     depths: BTreeMap<&'w str, usize>,
-    /// The aliases on the way to where we are.
+    /// Aliases being resolved.
     path: Vec<&'w str>,
 }
 
@@ -101,7 +101,7 @@ impl<'w> Resolver<'_, '_, 'w> {
                 is_whole = false;
                 continue;
             };
-            // A model that was tried already is not tried again.
+            // Skip a model that was tried already.
             for mut group in found {
                 group.retain(|target| seen.insert((target.provider.clone(), target.model.clone())));
                 groups.extend((!group.is_empty()).then_some(group));
@@ -138,7 +138,7 @@ impl<'w> Resolver<'_, '_, 'w> {
         self.reader.report(&named.model.key, problem);
     }
 
-    /// What a name leads to: an alias first, else a model of a provider.
+    /// Resolves a name: an alias first, else a model of a provider.
     fn one(&mut self, named: &'w WrittenTarget) -> Option<Vec<Vec<Target>>> {
         let name = named.name();
         if let Some(at) = self.path.iter().position(|above| *above == name) {
@@ -170,7 +170,7 @@ impl<'w> Resolver<'_, '_, 'w> {
     }
 }
 
-/// The model of a full id; or what is wrong with it, after its name.
+/// The model of a full id, or the error text after its name.
 fn find(providers: &[Provider], id: &str) -> Result<Target, &'static str> {
     let Some((name, model)) = id.split_once('/') else {
         return Err("is not an alias or a full id `<provider>/<model>`");
@@ -186,7 +186,7 @@ fn find(providers: &[Provider], id: &str) -> Result<Target, &'static str> {
     Ok(Target { provider, model: model.to_owned(), weight })
 }
 
-/// The name that was probably meant.
+/// The closest known name.
 fn suggestion<'a>(
     providers: &[Provider],
     aliases: impl Iterator<Item = &'a str>,
@@ -196,7 +196,7 @@ fn suggestion<'a>(
         provider.models.iter().map(|model| format!("{}/{}", provider.name, model.id))
     });
     let known: Vec<String> = ids.chain(aliases.map(str::to_owned)).collect();
-    // A model without its provider is the most frequent slip.
+    // The most common mistake is a model without its provider.
     let short = known.iter().find(|id| id.split_once('/').is_some_and(|(_, model)| model == name));
     let found = short
         .map(String::as_str)
@@ -225,7 +225,7 @@ fn shortly<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
     names.join(", ") + more
 }
 
-/// Reports prices of models that do not exist: nobody would ever pay them.
+/// Reports prices of models that do not exist, which would never apply.
 pub(in crate::config) fn check_prices(
     reader: &mut Reader<'_>,
     prices: &Prices,

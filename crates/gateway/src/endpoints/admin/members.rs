@@ -35,7 +35,7 @@ pub(super) async fn of_team(admin: Admin, Id(id): Id, RawQuery(query): RawQuery)
     page_query.list(members, |member| view(&admin, member)).await
 }
 
-/// The query of a list of members or teams, and the id after which it begins.
+/// The query of a list of members or teams, and its start cursor.
 fn after(query: Option<&str>) -> ApiResult<(PageQuery, MemberId)> {
     let page = PageQuery::read(query, "after")?;
     let wrong = || ApiError::invalid("after", "`after` must be a member id, `mem_<number>`");

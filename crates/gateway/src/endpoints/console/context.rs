@@ -31,11 +31,11 @@ use crate::request_log;
 /// A session is prolonged at most this often.
 const RENEW_MICROS: i64 = 60 * 1_000_000;
 const MAX_FORM_BYTES: u64 = 64 * 1024;
-/// The most characters of a browser's name that are stored.
+/// Maximum stored characters of a browser's name.
 const MAX_CLIENT_CHARS: usize = 200;
-/// The place of the team in the navigation of its manager, after the keys.
+/// Position of the team in the navigation of its manager, after the keys.
 const TEAM_PLACE: usize = 4;
-/// How long a session lasts unused, and at most: of members and of operators.
+/// Idle timeout and maximum lifetime of a session, for members and operators.
 const OF_MEMBERS: (Duration, Duration) = (Duration::from_hours(12), Duration::from_hours(7 * 24));
 const OF_OPERATORS: (Duration, Duration) = (Duration::from_hours(1), Duration::from_hours(12));
 
@@ -55,13 +55,13 @@ pub(super) struct PageContext {
     role: Role,
 }
 
-/// A request of a person who may see a page, with what the page needs to know about the person.
+/// A request of a person with access to a page, with the data the page needs about the person.
 pub(super) struct Authorized<P> {
     pub(super) context: PageContext,
     pub(super) who: P,
 }
 
-/// Who may see some of the pages.
+/// Access control of a page.
 pub(super) trait Access: Sized {
     /// Without a caller, somebody signed in with the admin token.
     fn check(context: &PageContext, caller: Option<Caller>) -> PageResult<Self>;
@@ -106,7 +106,7 @@ impl Access for OperatorAccess {
             if context.role != Role::Operator {
                 return Err(PageError::forbidden("This page is for operators of the service."));
             }
-            // A key that was made for one purpose must not open everything.
+            // A key with limited scopes must not open every page.
             if caller.key.scopes.len() < Scope::ALL.len() {
                 let message = "Sign in with a key of all scopes to use the pages of operators.";
                 return Err(PageError::forbidden(message));
@@ -143,8 +143,8 @@ impl<P> Deref for Authorized<P> {
     }
 }
 
-/// Starts a session with a new token, so that one that the browser had before is never taken over;
-/// returns its cookie. Without a caller it is an operator's.
+/// Starts a session with a new token, which prevents session fixation; returns its cookie.
+/// Without a caller it is an operator session.
 pub(super) async fn start_session(
     config: &Config,
     billing: &Billing,
@@ -168,14 +168,14 @@ pub(super) async fn start_session(
     Cookie::Session.set(config, Some(&token), most.as_secs()).ok_or_else(PageError::internal)
 }
 
-/// How long a session lasts unused, and at most.
+/// Idle timeout and maximum lifetime of a session.
 fn durations(caller: Option<&Caller>) -> (Duration, Duration) {
     let is_member = caller.is_some_and(|caller| caller.role != Role::Operator);
     if is_member { OF_MEMBERS } else { OF_OPERATORS }
 }
 
-/// The person of a request; `None` without a valid session. Foreign hosts are refused. Without a caller
-/// it is an operator who signed in with the admin token.
+/// The person of a request; `None` without a valid session. Foreign hosts are refused. No
+/// caller means an operator with the admin token.
 pub(super) async fn find(
     parts: &mut Parts,
     state: &AppState,
@@ -202,7 +202,7 @@ pub(super) async fn find(
     }
     let (role, team) = match &caller {
         None => (Role::Operator, None),
-        // Read again: a role that was taken away ends at once, also on other processes.
+        // Read again: a revoked role takes effect at once, also on other processes.
         Some(caller) if caller.role != Role::Member => {
             let member = billing.store.member(caller.key.member).await?;
             member.map_or((Role::Member, None), |member| (member.role, member.team))
@@ -297,7 +297,7 @@ impl PageContext {
         (Frame { notice: Some(Notice::bad(message)), wrong: field, ..frame }, status)
     }
 
-    /// The links of a list that was read with one row too many if there are more.
+    /// The pager of a list that was read with one extra row.
     pub(super) fn pager<T>(
         &self,
         rows: &mut Vec<T>,
@@ -311,7 +311,7 @@ impl PageContext {
         self.pager_to(next)
     }
 
-    /// The links of a list whose next page has this cursor.
+    /// The pager of a list with this next cursor.
     pub(super) fn pager_to(&self, next: Option<String>) -> Pager {
         let is_later = !self.param("after").is_empty() || !self.param("before").is_empty();
         Pager { next: next.unwrap_or_default(), is_later }
@@ -322,7 +322,7 @@ impl PageContext {
         read_form(&self.config, &self.token, request).await
     }
 
-    /// Refuses a request of a script unless a page of this site sent it.
+    /// Refuses a script request unless it comes from a page of this site.
     pub(super) fn check_script(&self, headers: &HeaderMap) -> PageResult<()> {
         check_origin(&self.config, headers)?;
         let offered = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
@@ -350,7 +350,7 @@ fn stale() -> PageError {
     PageError::forbidden("This form is out of date. Go back, reload the page and try again.")
 }
 
-/// Refuses a form of another site.
+/// Refuses a cross-site form.
 fn check_origin(config: &Config, headers: &HeaderMap) -> PageResult<()> {
     let public = config.public_url.authority().map(Authority::as_str);
     if pages::is_same_site(headers, public) {

@@ -8,7 +8,7 @@ use crate::config::Config;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cookie {
     Session,
-    /// Of a person who is about to sign in: it protects that form. It is never a session.
+    /// Protects the sign-in form before there is a session. It is never a session.
     SignIn,
 }
 
@@ -27,7 +27,7 @@ impl Cookie {
         }
     }
 
-    /// The header that sets the cookie for some seconds; without a token it is removed.
+    /// Sets the cookie for some seconds; without a token it is removed.
     pub(super) fn set(
         self,
         config: &Config,

@@ -1,4 +1,4 @@
-//! What the texts of form fields mean, and the fields of forms that show values.
+//! Parsing of form fields, and forms filled with current values.
 
 use ledger::{Budget, Limits, Micros, Period, Time};
 use pages::{Fields, credits};

@@ -9,7 +9,7 @@ use pages::Html;
 
 use crate::clock;
 
-/// A number, however many references a template has to it.
+/// A number behind any number of references.
 pub(super) trait Number {
     fn number(&self) -> i64;
 }
@@ -71,7 +71,7 @@ pub(super) fn ago<T: Number>(at: T, _: &dyn Values) -> Result<Html> {
     Ok(pages::moment(at.number(), clock::now().micros()))
 }
 
-/// A word of a program as one of a person.
+/// A program's word in plain language.
 #[askama::filter_fn]
 pub(super) fn words<T: AsRef<str>>(word: T, _: &dyn Values) -> Result<String> {
     Ok(word.as_ref().replace('_', " "))

@@ -20,7 +20,7 @@ use crate::clock;
 use crate::identity::Caller;
 use crate::operator::Issued;
 
-/// How long an old key stays valid, in seconds.
+/// Grace periods of a rotated key, in seconds.
 const OVERLAPS: &[(u64, &str)] =
     &[(0, "Stop at once"), (3600, "Keep for an hour"), (86_400, "Keep for a day")];
 
@@ -74,7 +74,7 @@ impl KeyRow {
         scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// All limits in a few words.
+    /// All limits as a short text.
     pub(super) fn limits(&self) -> String {
         let limits = self.record.limits;
         let budget =
@@ -127,7 +127,7 @@ impl Deref for KeyKeeper {
 }
 
 impl KeyKeeper {
-    /// The caller that bounds what may be done; `None` for an operator.
+    /// The caller whose key bounds the action; `None` for an operator.
     fn bounds(&self) -> Option<&Caller> {
         match self {
             Self::Member(context) => Some(&context.who.caller),
@@ -144,7 +144,7 @@ impl KeyKeeper {
         self.bounds().is_none_or(|own| key_bounds::covers(own, record))
     }
 
-    /// Checks limits that the person wants for a key.
+    /// Checks the requested limits of a key.
     fn check(&self, wanted: Limits, record: &KeyRecord) -> Result<(), Refusal> {
         let Some(own) = self.bounds() else { return Ok(()) };
         let most = key_bounds::most(own, &self.config.limits.new_keys);
@@ -159,7 +159,7 @@ impl KeyKeeper {
         record.filter(is_seen).ok_or_else(|| PageError::missing("key"))
     }
 
-    /// A key that the person may change.
+    /// A key that the person may modify.
     async fn find_open(&self, id: &str) -> PageResult<KeyRecord> {
         let record = self.find(id).await?;
         if self.can_change(&record) {
@@ -199,7 +199,7 @@ struct KeyPage {
     is_all: bool,
     row: KeyRow,
     form: Fields,
-    /// Whether the person may change it.
+    /// Whether the person may modify it.
     is_open: bool,
     overlaps: &'static [(u64, &'static str)],
 }
@@ -293,7 +293,7 @@ pub(super) async fn revoke(keeper: KeyKeeper, Id(id): Id, request: Request) -> P
     }
 }
 
-/// The page of a key as it is now, with the reason why it was not rotated or revoked.
+/// The current page of a key, with the reason why it was not rotated or revoked.
 async fn not_done(keeper: &KeyKeeper, id: &str, error: PageError) -> PageResult {
     let refusal = error.refusal()?.conflict();
     let record = keeper.find(id).await?;

@@ -1,4 +1,4 @@
-//! The bounds of what a member may do with keys: a key never gains anything by another key.
+//! Bounds of key management by a member: a key never gains permissions through another key.
 
 use gateway_store::{KeyRecord, Scope};
 use ledger::{Budget, Limits};
@@ -6,8 +6,8 @@ use ledger::{Budget, Limits};
 use super::page::Refusal;
 use crate::config::NewKeys;
 
-/// Whether a key may manage another one of its member: everything that the other key may do, it may
-/// do itself.
+/// Whether a key may manage another one of its member: it has every permission of the other
+/// key.
 pub(super) fn covers(own: &KeyRecord, other: &KeyRecord) -> bool {
     let has_scopes = other.key.scopes.iter().all(|scope| own.key.scopes.contains(scope));
     let has_models = match (&own.key.models, &other.key.models) {
@@ -35,7 +35,7 @@ fn is_capped(own: &KeyRecord) -> bool {
     own.limits.spend.is_some() || own.limits.budget.is_some()
 }
 
-/// The most that a new key may be given: the limits of the signed-in key and of the configuration.
+/// Maximum limits of a new key: those of the signed-in key and of the configuration.
 pub(super) fn most(own: &KeyRecord, configured: &NewKeys) -> Limits {
     let configured = configured.limits();
     Limits {
@@ -46,7 +46,7 @@ pub(super) fn most(own: &KeyRecord, configured: &NewKeys) -> Limits {
     }
 }
 
-/// The limits that a member wants; those that are left open become the most.
+/// The requested limits; missing ones are set to the maximum.
 pub(super) fn filled(wanted: Limits, most: Limits) -> Limits {
     Limits {
         spend: wanted.spend.or(most.spend),
@@ -56,13 +56,13 @@ pub(super) fn filled(wanted: Limits, most: Limits) -> Limits {
     }
 }
 
-/// Refuses limits if one of them exceeds both the most and the present one.
+/// Refuses limits if one exceeds both the maximum and the present one.
 pub(super) fn check(wanted: Limits, most: Limits, present: Limits) -> Result<(), Refusal> {
     let message = "This limit is higher than your own key or the operator allows.";
     exceeded(wanted, most, present).map_or(Ok(()), |field| Err(Refusal::new(field, message)))
 }
 
-/// The field of the first limit that exceeds both the most and the present one.
+/// The field of the first limit that exceeds both the maximum and the present one.
 fn exceeded(wanted: Limits, most: Limits, present: Limits) -> Option<&'static str> {
     let spend = is_within(wanted.spend, most.spend) || is_within(wanted.spend, present.spend);
     let rate = is_within(wanted.requests_per_minute, most.requests_per_minute)

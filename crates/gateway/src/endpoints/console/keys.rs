@@ -13,7 +13,7 @@ use super::page::{self, PageError, PageResult, Pager, Refusal, redirect};
 use super::{fields, filters, key_bounds};
 use crate::operator::Issued;
 
-/// The most valid keys that a member may have and still create one.
+/// Maximum valid keys with which a member can create another one.
 const MAX_KEYS: usize = 50;
 /// Keys on a page of all keys.
 const PAGE: u32 = 50;

@@ -33,7 +33,7 @@ pub(super) async fn list(context: MemberContext) -> PageResult {
     page::show(&MediaPage { frame: context.frame("Media", "/media"), runs, pager })
 }
 
-/// The bytes of a file. Models made it, so it may not run scripts here.
+/// The bytes of a file. It is model output, so scripts in it must not run.
 pub(super) async fn file(
     context: MemberContext,
     State(media): Shared<Media>,

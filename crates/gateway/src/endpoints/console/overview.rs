@@ -19,7 +19,7 @@ struct OverviewPage {
     frame: Frame,
     account: Account,
     team: Option<TeamState>,
-    /// What the member used today and in this month.
+    /// Usage of today and of this month.
     used: Usage,
     lineage: Option<Lineage>,
     budgets: Vec<BudgetStatus>,

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::failure::ApiError;
 use crate::operator;
 
-/// What a page says after an action, by the word in its address.
+/// Success notices, by the word in the URL.
 pub(super) const DONE: &[(&str, &str)] = &[
     ("signed-out", "You are signed out."),
     ("session-ended", "The session has ended."),
@@ -103,7 +103,7 @@ pub(super) type PageResult<T = Response> = Result<T, PageError>;
 
 #[derive(Debug)]
 pub(super) enum PageError {
-    /// The person must sign in first, and then continues at this address.
+    /// The person must sign in, and then returns to this address.
     SignIn(String),
     Failed {
         status: StatusCode,
@@ -222,7 +222,7 @@ impl From<operator::Error> for PageError {
     }
 }
 
-/// The field of a form, and its name, for a field of the admin API.
+/// The form field and its label, for a field of the admin API.
 fn field_of(field: &'static str) -> (&'static str, &'static str) {
     match field {
         "amount_micros" => ("amount", "The amount (in micro-credits)"),

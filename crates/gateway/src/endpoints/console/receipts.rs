@@ -15,7 +15,7 @@ use super::page::{self, PageError, PageResult, Pager, redirect};
 use crate::billing::attempts;
 
 const PAGE: usize = 25;
-/// Postings that one search looks at.
+/// Maximum postings that one search reads.
 const MAX_SEARCHED: usize = 5000;
 const BATCH: u32 = 500;
 
@@ -109,7 +109,7 @@ impl Search<'_> {
         self.words.is_empty() || has_words()
     }
 
-    /// A page of the lines that match, and the cursor of the next page.
+    /// A page of the matching rows, and the cursor of the next page.
     async fn run(
         &self,
         store: &Store,

@@ -117,7 +117,7 @@ struct JobPage {
     job: JobView,
     created_at: Time,
     is_over: bool,
-    /// The kind of each step, what it was about, and how long it took.
+    /// Kind, subject and duration of each step.
     steps: Vec<(String, String, String)>,
 }
 
@@ -154,7 +154,7 @@ fn is_web(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }
 
-/// The events of a job, of which the page only needs to know that there are some.
+/// The events of a job; the page only needs the notification.
 pub(super) async fn events(
     context: MemberContext,
     Extension(calls): Extension<Arc<InternalCalls>>,

@@ -23,7 +23,7 @@ use crate::endpoints::state::Shared;
 use crate::identity::{Identities, hex};
 use crate::request_info::RequestInfo;
 
-/// How long the form may stay open, in seconds.
+/// Lifetime of the form, in seconds.
 const FORM_SECONDS: u64 = 3600;
 
 #[derive(Template)]
@@ -33,7 +33,7 @@ struct SignInPage {
     next: String,
 }
 
-/// A browser that followed a link of another site sends no cookie; it asks again from here.
+/// A browser that follows a cross-site link sends no cookie; this page reloads from this site.
 #[derive(Template)]
 #[template(
     source = "<!doctype html><title>agent</title><meta http-equiv=\"refresh\" content=\"0\">",

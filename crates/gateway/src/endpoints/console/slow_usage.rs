@@ -1,7 +1,7 @@
-//! Usage by member and by team over all members: with a million of them, adding it up takes seconds.
+//! Usage by member and by team over all members, which takes seconds with a million of them.
 //!
-//! A page waits a moment for the numbers, then shows itself without them and loads itself again.
-//! Numbers that took longer are shown to everyone who asks for the same within a few minutes.
+//! A page waits briefly for the figures, then renders without them and reloads. Slow figures
+//! are cached for a few minutes and shared by all pages.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,9 +13,9 @@ use wire::usage::UsageList;
 
 use super::page::{PageError, PageResult};
 
-/// How long a page waits for its numbers.
+/// How long a page waits for its figures.
 const MAX_WAIT: Duration = Duration::from_millis(100);
-/// How long numbers are shown that took longer.
+/// Maximum age of cached slow figures.
 const MAX_AGE: Duration = Duration::from_mins(5);
 
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Query {
 }
 
 impl SlowUsage {
-    /// The usage that `ask` adds up, or `None` if that is still going on.
+    /// The usage from `ask`, or `None` if it is not ready yet.
     pub(super) async fn get(
         &self,
         name: String,
@@ -70,7 +70,7 @@ impl SlowUsage {
             let (sender, answer) = watch::channel(None);
             let since = Instant::now();
             tokio::spawn(async move {
-                // Without an answer the channel is closed, which is an error to all who wait.
+                // Without a result the channel closes, which is an error for all waiters.
                 if let Ok(list) = ask.await {
                     sender.send_replace(Some(Answer { list, took: since.elapsed() }));
                 }

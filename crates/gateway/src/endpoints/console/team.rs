@@ -77,7 +77,7 @@ pub(super) async fn member(context: ManagerContext, Id(id): Id) -> PageResult {
     member_page(&context, member, form, None).await
 }
 
-/// A member of the own team. Others are as good as unknown.
+/// A member of the manager's team; others count as unknown.
 async fn find(context: &ManagerContext, id: &str) -> PageResult<Member> {
     let missing = || PageError::missing("member in your team");
     let id = MemberId::parse(id).ok_or_else(missing)?;

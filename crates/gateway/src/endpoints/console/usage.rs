@@ -26,11 +26,11 @@ use crate::usage::UsageOrder;
 /// Ranges to choose from, in days.
 const RANGES: [u16; 4] = [7, 30, 90, 365];
 const DEFAULT_RANGE: u16 = 30;
-/// Names with their own colour; the rest are one series.
+/// Maximum named series; the rest are one.
 const MAX_SERIES: usize = 7;
 const MAX_ROWS: u32 = 200;
 const MAX_LINES: u32 = 9999;
-/// Bars of a chart: three years and a few days.
+/// Maximum bars: three years and a few days.
 const MAX_BARS: usize = 1100;
 
 const OF_MEMBER: &[&str] = &["model", "key", "operation", "day"];
@@ -45,12 +45,12 @@ struct UsagePage {
     subject: Subject,
     view: View,
     chart: Html,
-    /// `None` while it is added up.
+    /// `None` while it is being computed.
     table: Option<UsageList>,
 }
 
 impl UsagePage {
-    /// The part of a line in the total, in percent.
+    /// Share of a row in the total, in percent.
     fn share(&self, sums: &UsageSums, total: &UsageSums) -> String {
         let all = measured(self.view.show, total).max(1);
         let tenths = i128::from(measured(self.view.show, sums)) * 1000 / i128::from(all);
@@ -58,12 +58,12 @@ impl UsagePage {
     }
 }
 
-/// What the address asks for.
+/// The view that the URL selects.
 #[derive(Clone)]
 struct View {
     by: &'static str,
     show: &'static str,
-    /// 0 if the range has its own ends.
+    /// 0 for a custom range.
     days: u16,
     from: String,
     to: String,
@@ -116,7 +116,7 @@ impl Subject {
         self.show(context, view, chart, Some(table))
     }
 
-    /// The page over all members by member or by team, which may take long to add up.
+    /// The usage by member or team over all members, which may be slow to compute.
     async fn slow_page(self, context: &PageContext, view: View, slow: &SlowUsage) -> PageResult {
         let days = View { by: "day", ..view.clone() };
         let lines = self.ask(context.store(), &days, days.by, MAX_LINES).await?;
@@ -254,7 +254,7 @@ impl View {
         Self::of_days(by, show, days.unwrap_or(DEFAULT_RANGE))
     }
 
-    /// The part of the address that stays when another part changes.
+    /// The part of the query string that selects the range.
     fn range(&self) -> String {
         match self.days {
             0 => format!("from={}&to={}", self.from, self.to),
@@ -296,7 +296,7 @@ fn number(number: i64) -> String {
     pages::count(number.unsigned_abs())
 }
 
-/// Bars by day, stacked by the names that have the most.
+/// Bars by day, stacked by the largest names.
 fn chart(view: &View, table: &UsageList, lines: &UsageList) -> Html {
     let (Ok(first), Ok(last)) =
         (Date::parse(&lines.from, &Iso8601::DATE), Date::parse(&lines.to, &Iso8601::DATE))

@@ -48,7 +48,6 @@ struct Row {
     name: String,
     kind: String,
     is_required: bool,
-    /// HTML.
     text: String,
     depth: usize,
 }

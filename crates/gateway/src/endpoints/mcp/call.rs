@@ -43,7 +43,6 @@ pub(super) async fn run(
     let Some(info) = head.extensions.get::<RequestInfo>().copied() else {
         return failed(None, &ApiError::internal());
     };
-    // rmcp runs tools in separate tasks.
     let log = head.extensions.get::<Arc<RequestLog>>();
     let answering = answer(calls, head, &info, tool, arguments);
     let answered = match log {
@@ -170,7 +169,7 @@ async fn first_made(calls: &InternalCalls, caller: &Caller, run: &Value) -> Opti
     }
 }
 
-/// A model for a caller that names none: the first that is usable.
+/// The default model of a caller: the first usable one.
 fn any_model(calls: &InternalCalls, caller: &Caller) -> ApiResult<String> {
     calls.upstreams.default_chat_model(caller, None).map(|model| model.id.to_string()).ok_or_else(
         || {
@@ -222,7 +221,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// All remaining arguments as a body, which the route validates.
+    /// All remaining arguments as a body; the route validates it.
     fn all(&mut self) -> Bytes {
         let mut rest = std::mem::take(&mut self.rest);
         rest.retain(|_, value| !value.is_null());
@@ -254,7 +253,7 @@ async fn read(response: Response) -> ApiResult<Bytes> {
     Ok(read.to_bytes())
 }
 
-/// A failure in words for a model.
+/// A failure as text for a model.
 fn failed(info: Option<&RequestInfo>, error: &ApiError) -> CallToolResult {
     let code = error.code();
     let mut text = format!("{} ({}, {})", error.message(), code.word(), code.status());

@@ -1,5 +1,4 @@
-//! Rejects browser requests of other sites, and of names that were made to resolve to this service
-//! (DNS rebinding).
+//! Rejects browser requests of other sites, and DNS rebinding.
 
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;

@@ -1,4 +1,4 @@
-//! Errors before a method is called, as JSON-RPC messages: clients show nothing of other bodies.
+//! Errors before a method is called, as JSON-RPC messages: clients do not show other bodies.
 
 use axum::body::Body;
 use axum::response::Response;

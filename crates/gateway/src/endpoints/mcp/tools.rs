@@ -17,15 +17,15 @@ use wire::research::JobView;
 use wire::search::SearchAnswer;
 use wire::web::Page;
 
-/// The most characters of a page or an answer in one result.
+/// Maximum characters of a page or an answer in one result.
 pub(super) const MAX_CHARS: u32 = 200_000;
-/// The default length of a page.
+/// Default length of a page.
 pub(super) const PAGE_CHARS: u32 = 20_000;
-/// The largest and the default number of models in one result.
+/// Maximum and default number of models in one result.
 pub(super) const MAX_MODELS: u32 = 1000;
 pub(super) const MODELS: u32 = 100;
 
-/// The longest wait for a job in one call, in seconds.
+/// Maximum wait for a job in one call, in seconds.
 pub(super) const MAX_WAIT: u32 = 50;
 
 pub(super) struct ToolSpec {

@@ -31,7 +31,7 @@ use crate::proxy::relay::Relay;
 use crate::proxy::stage::MAX_EVENT_BYTES;
 use crate::response_headers;
 
-/// The interval of writes, and the most events that wait for one.
+/// Interval of writes, and maximum number of buffered events.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_WAITING_EVENTS: usize = 256;
 /// The interval of checks whether another process cancelled the response.

@@ -183,8 +183,8 @@ async fn stop(api: &ModelApi, stored: &StoredResponse) -> ApiResult<()> {
     Ok(())
 }
 
-/// Whether a response had begun to answer when it was cancelled. A queued one is cancelled by this,
-/// so that it cannot begin any more.
+/// Whether a response had begun to answer when it was cancelled. This also cancels a queued
+/// one, so that it cannot begin.
 async fn reached(api: &ModelApi, cancelled: &StoredResponse) -> ApiResult<AnswerProgress> {
     let store = &api.billing.store;
     if store.cancel_queued_response(cancelled).await? {

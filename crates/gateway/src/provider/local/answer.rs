@@ -1,4 +1,4 @@
-//! An answer of a local model in the format of the chat interface, whole or as a stream.
+//! Answer of a local model in the Chat Completions format, whole or as a stream.
 
 use bytes::{Bytes, BytesMut};
 use local_model::{End, Generation, Piece, Problem};
@@ -11,7 +11,7 @@ use crate::provider::Failure;
 pub(super) struct Form {
     pub(super) model: String,
     pub(super) is_streamed: bool,
-    /// Whether a stream ends with its usage.
+    /// Whether a stream ends with usage figures.
     pub(super) tells_usage: bool,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Stream {
     is_over: bool,
 }
 
-/// The fields of every part of an answer.
+/// The fields common to all parts of an answer.
 struct Head {
     id: String,
     created: u64,

@@ -113,7 +113,7 @@ pub(super) fn description(about: &About) -> String {
 
 const MAX_WORDS: usize = 100;
 
-/// A metadata text on one line.
+/// Metadata text on one line.
 fn harmless(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(MAX_WORDS).collect()
 }

@@ -12,7 +12,7 @@ use crate::config::{REPEAT_PENALTIES, TEMPERATURES, TOP_PS};
 use crate::failure::{ApiError, ApiResult};
 use crate::provider::Owner;
 
-/// The most stop sequences of a request, and the longest, in bytes.
+/// Maximum stop sequences, and their maximum length in bytes.
 const MAX_STOPS: usize = 4;
 const MAX_STOP_BYTES: usize = 256;
 const PENALTIES: RangeInclusive<f32> = -2.0..=2.0;

@@ -1,6 +1,6 @@
 //! Citations and links in a draft.
 
-/// The longest text between brackets, in bytes.
+/// Longest text between brackets, in bytes.
 const MAX_INSIDE: usize = 400;
 const MAX_PASSES: usize = 4;
 const MAX_NUMBERS: usize = 20;
@@ -94,7 +94,7 @@ fn link(behind: &str) -> (Option<&str>, &str) {
     (url.split_whitespace().next().or(Some("")), rest)
 }
 
-/// `<https://…>`, kept if it is the address of a source.
+/// `<https://…>`, kept if it is the URL of a source.
 fn autolink<'a>(from: &'a str, urls: &[&str]) -> Option<(String, &'a str)> {
     let inside = from.strip_prefix('<')?;
     let (url, behind) = inside.split_once('>')?;

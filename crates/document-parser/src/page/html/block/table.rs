@@ -4,7 +4,7 @@ use dom_query::NodeRef;
 
 use super::{BlockRenderer, is_line_number};
 
-/// The most columns of a table, and of one cell.
+/// Maximum columns of a table, and of one cell.
 const MAX_COLUMNS: usize = 64;
 const MAX_ROWS: usize = 1000;
 

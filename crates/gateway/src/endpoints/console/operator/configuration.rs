@@ -68,7 +68,7 @@ async fn configuration_page(
     page::show_as(status, &page)
 }
 
-/// What deserves attention in a configuration that works.
+/// Warnings about a valid configuration.
 fn advice(config: &Config) -> Vec<&'static str> {
     let mut advice = Vec::new();
     let is_https = config.public_url.scheme_str() == Some("https");

@@ -24,7 +24,7 @@ pub(super) async fn show(context: OperatorContext) -> PageResult {
     ledger_page(&context, None)
 }
 
-/// Checks the whole ledger. It reads every posting, so that it runs only when it is asked for.
+/// Checks the whole ledger. It reads every posting, so it runs only on request.
 pub(super) async fn check(context: OperatorContext, request: Request) -> PageResult {
     context.submitted(request).await?;
     let check = context.operator().check_ledger(context.config.alerts.as_ref()).await?;
@@ -43,7 +43,7 @@ struct AuditPage {
     pager: Pager,
 }
 
-/// The details of an entry in words.
+/// The details of an entry as text.
 fn detail(json: &str) -> String {
     let fields: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
     let shown = fields.iter().map(|(name, value)| (name, text(name, value)));
@@ -54,7 +54,7 @@ fn detail(json: &str) -> String {
     shown.collect::<Vec<_>>().join(" · ")
 }
 
-/// A value in words; amounts in credits.
+/// A value as text; amounts in credits.
 fn text(name: &str, value: &Value) -> String {
     match value {
         Value::Null => String::new(),

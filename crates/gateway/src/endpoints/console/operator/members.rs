@@ -122,7 +122,7 @@ pub(super) async fn create(
     }
 }
 
-/// Leads back to the page of a member or team, which says what was done.
+/// Redirects to the page of a member or team with a success notice.
 fn done(account: &Member, word: &str) -> Response {
     redirect(&format!("{}/{}?done={word}", base(account.kind), account.id))
 }
@@ -150,7 +150,7 @@ struct MemberPage<'a> {
 /// What the page of a member shows besides the member.
 #[derive(Default)]
 struct Shown {
-    /// What was typed into the form of transfers, and what the balance would become.
+    /// Input of the transfer form, and the resulting balance.
     transfer: Fields,
     balance_after: Option<Micros>,
     budget: Option<Fields>,
@@ -266,7 +266,7 @@ async fn changed(context: &OperatorContext, member: &Member, fields: &Fields) ->
     })
 }
 
-/// The team that a form names; `None` if the field is empty.
+/// The team named in a form; `None` if the field is empty.
 async fn wanted_team(context: &OperatorContext, word: &str) -> PageResult<Option<MemberId>> {
     if word.is_empty() {
         return Ok(None);

@@ -43,7 +43,7 @@ pub(super) async fn show(context: OperatorContext, State(service): Shared<Servic
     })
 }
 
-/// What all members spent today, and in the last days with today.
+/// Total spend of today, and of the last days including today.
 async fn spend(store: &Store) -> PageResult<[i64; 2]> {
     let today = clock::now().day();
     let query = UsageQuery {
@@ -68,7 +68,7 @@ struct Totals {
     requests: u64,
     errors: u64,
     tokens: u64,
-    /// How many requests took at most so many seconds, in ascending order.
+    /// Cumulative counts by duration in seconds, ascending.
     durations: Vec<(f64, u64)>,
 }
 
@@ -113,7 +113,7 @@ impl Totals {
         format!("{}.{} %", share / 10, share % 10)
     }
 
-    /// The bound that so many of 100 requests did not exceed.
+    /// The duration bound of this percentile.
     fn latency(&self, percent: u64) -> String {
         let all = self.durations.last().map_or(0, |(_, count)| *count);
         let wanted = (all * percent).div_ceil(100).max(1);
