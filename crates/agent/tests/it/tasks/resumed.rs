@@ -62,7 +62,7 @@ fn a_task_that_was_killed_while_a_tool_ran_continues_with_an_unknown_result() {
     // The same tools: those of one server, without those of the service.
     let asked = world.asked();
     assert_eq!(asked[0]["tools"], asked[1]["tools"]);
-    // The conversation goes on, under the same id.
+    // The conversation continues under the same id.
     world.script(vec![say("Now it has.")]);
     let [file] = &*files(&world) else { panic!() };
     let run = world.agent(&["run", "--resume", id(file), "And", "now?"]);

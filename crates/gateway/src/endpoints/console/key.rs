@@ -97,7 +97,7 @@ pub(super) fn is_over(record: &KeyRecord) -> bool {
 
 /// A request of a person who manages keys.
 pub(super) enum KeyKeeper {
-    /// Manages keys of its own member that may do no more than the one it signed in with.
+    /// Manages keys of the same member with at most the permissions of the signed-in key.
     Member(MemberContext),
     /// Manages all keys.
     Operator(OperatorContext),

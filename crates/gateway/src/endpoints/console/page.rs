@@ -151,7 +151,7 @@ impl PageError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// A refusal is shown beside its form, anything else on a page of its own.
+    /// A refusal is shown beside its form, any other error on a separate page.
     pub(super) fn refusal(self) -> PageResult<Refusal> {
         if let Self::Refused(refusal) = self { Ok(refusal) } else { Err(self) }
     }
