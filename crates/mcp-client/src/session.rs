@@ -4,6 +4,7 @@
 //! that reaches the server when the caller drops it.
 
 mod call;
+mod call_options;
 mod connect;
 mod handshake;
 mod input_rounds;
@@ -22,7 +23,8 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
-pub use self::call::{CallOptions, CallReply};
+pub use self::call::CallReply;
+pub use self::call_options::CallOptions;
 pub use self::connect::{ConnectStep, StepObserver};
 pub(crate) use self::connect::{ReconnectState, SessionConnector};
 pub(crate) use self::task::PolledTask;

@@ -192,6 +192,7 @@ fn read(columns: u16) {
     }
     settings.add_filter(r"(?m)^( +[\d-]+)  +\d+ s$", "$1  [since]");
     settings.add_filter(r"20[2-9]\d-\d\d-\d\d  ", "[date]  ");
+    settings.add_filter(r"20[2-9]\d-\d\d-\d\d\n  \d\d:\d\d:\d\d", "[time]");
     settings.add_filter(r"run-\d{8}-\d{6}-[0-9a-f]{8}", "run-20270131-120000-00000000");
     settings.add_filter(r"attempt in \d+ s", "attempt in [n] s");
     settings.add_filter(r"[\d.]+ [MGT]B free", "[n] GB free");

@@ -1,42 +1,21 @@
 //! Tool calls, resource reads and prompts.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::call_options::{ActiveCall, CallOptions};
 use super::task::{self, StartedTask};
-use super::{Inner, Request, Session, Timeouts};
+use super::{Request, Session, Timeouts};
 use crate::content::{self, PromptMessages, ResourceContents, ToolOutcome};
 use crate::error::Error;
 use crate::message::{Params, RpcError};
 use crate::protocol::Era;
-use crate::router::ProgressSink;
 use crate::tool::{Tool, header_value, printable_excerpt};
 use crate::transport::Connection;
 
 /// Maximum number of suggestions for one argument, a limit of the protocol.
 const MAX_COMPLETIONS: usize = 100;
-
-/// Options of a call.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
-#[derive(Clone, Default)]
-pub struct CallOptions {
-    pub progress: Option<ProgressSink>,
-    /// Overrides the idle timeout of the entry.
-    pub timeout: Option<Duration>,
-    /// The [digest](Tool::digest) of the approved definition; a tool whose definition has changed
-    /// is not called. Without it the host is asked if the server is untrusted.
-    pub approved: Option<String>,
-}
-
-impl std::fmt::Debug for CallOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CallOptions").field("timeout", &self.timeout).finish_non_exhaustive()
-    }
-}
 
 /// The reply to a call.
 #[expect(missing_docs, reason = "the names of the variants say it")]
@@ -166,21 +145,5 @@ impl Session {
             request.headers.push(("Mcp-Name".to_owned(), header_value(name)));
         }
         request
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct ActiveCall(Arc<Inner>);
-
-impl ActiveCall {
-    pub(super) fn new(inner: &Arc<Inner>) -> Self {
-        inner.active_calls.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(inner))
-    }
-}
-
-impl Drop for ActiveCall {
-    fn drop(&mut self) {
-        self.0.active_calls.fetch_sub(1, Ordering::AcqRel);
     }
 }

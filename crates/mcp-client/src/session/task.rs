@@ -12,7 +12,7 @@ use memchr::memmem;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::call::{ActiveCall, CallOptions};
+use super::call_options::{ActiveCall, CallOptions};
 use super::{Inner, Request, Session, Timeouts, redacting};
 use crate::content::{self, ToolOutcome};
 use crate::error::Error;
