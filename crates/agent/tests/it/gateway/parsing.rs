@@ -96,7 +96,7 @@ async fn the_memory_limit_is_enforced_with_mimalloc() {
     let program = WorkerProgram {
         path: env!("CARGO_BIN_EXE_agent").into(),
         arguments: vec!["parse-worker".to_owned()],
-        environment: vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "0".to_owned())],
+        environment: vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "65536".to_owned())],
     };
     let pdf = PageJob {
         url: "https://example.org/".to_owned(),

@@ -53,7 +53,7 @@ fn every_kind_shows_its_total_and_breakdown() {
 
     browser.click("[data-dimension=outcome] [data-value=failed] button");
     total(&browser, "234");
-    assert_eq!(browser.text(".chip").replace('\n', ""), "Outcome: failed×");
+    assert_eq!(browser.text(".chip"), "Outcome: failed×");
     assert_eq!(value("tool_category", "terminal"), pair("204", "87%"));
     assert_eq!(
         value("outcome", "success"),
