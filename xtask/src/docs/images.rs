@@ -17,6 +17,10 @@ const SHOWN_ADDRESS: &str = "127.0.0.1:8930";
 /// The commands after `agent up`.
 const COMMANDS: &[&[&str]] = &[&["run", "Say hello"], &["me"]];
 
+/// The tests that write the pictures of pages.
+const PICTURE_TESTS: &str =
+    "test(/^gateway::usage_charts::/) | test(/^dashboard::accessibility::/)";
+
 const LINE_HEIGHT: usize = 20;
 /// Tenths of a pixel.
 const CHARACTER_WIDTH: usize = 84;
@@ -39,12 +43,12 @@ pub(super) fn write(workspace: &Workspace, program: &Path) -> Result {
     let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, svg(&lines)));
     written.or_fail(format!("cannot write {}", path.display()))?;
     println!("docs: wrote docs/images/terminal.svg");
-    // A test draws the pages, because it has the browser, the clock and the upstream for them.
+    // Tests draw the pages, because they have the browser, the clock and the servers for them.
     let mut test = workspace.cargo();
     // With the targets of all tests, which share their dependencies.
-    test.args(["nextest", "run", "--workspace", "-E", "test(/^gateway::usage_charts::/)"]);
+    test.args(["nextest", "run", "--workspace", "-E", PICTURE_TESTS]);
     process::run(test.env("AGENT_DOCS_IMAGES", &folder))?;
-    println!("docs: wrote docs/images/console*.png");
+    println!("docs: wrote docs/images/console*.png and dashboard*.png");
     Ok(())
 }
 

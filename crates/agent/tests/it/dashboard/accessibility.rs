@@ -8,6 +8,13 @@ const PAGES: &[&str] = &[
     "/models", "/metrics/",
 ];
 
+/// The pictures of the documentation, which `cargo xtask docs images` keeps: name, look and page.
+const PICTURES: [(&str, &str, &str); 3] = [
+    ("dashboard", "light", "/servers/all/tools"),
+    ("dashboard-dark", "dark", "/servers/files"),
+    ("dashboard-phone", "phone", "/servers"),
+];
+
 fn check(dashboard: &Dashboard, browser: &Browser, name: &str) {
     for page in PAGES {
         browser.goto(&format!("{}{page}", dashboard.origin()));
@@ -19,9 +26,9 @@ fn check(dashboard: &Dashboard, browser: &Browser, name: &str) {
         let foreign = "return performance.getEntriesByType('resource')\
             .filter((it) => !it.name.startsWith(location.origin)).map((it) => it.name)";
         assert_eq!(browser.eval(foreign), serde_json::json!([]), "{name} {page}");
-        if let Some(folder) = std::env::var_os("DASHBOARD_PICTURES") {
-            let file = format!("{name}{}.png", page.replace('/', "-"));
-            browser.screenshot(&std::path::Path::new(&folder).join(file));
+        let picture = PICTURES.iter().find(|(_, look, shown)| *look == name && shown == page);
+        if let (Some((file, ..)), Some(folder)) = (picture, std::env::var_os("AGENT_DOCS_IMAGES")) {
+            browser.screenshot(&std::path::Path::new(&folder).join(format!("{file}.png")));
         }
     }
 }
@@ -44,7 +51,7 @@ fn pages_are_accessible_light_dark_and_on_a_phone() {
 }
 
 #[test]
-fn page_size_is_limited() {
+fn idle_memory_is_limited() {
     let world = world();
     let dashboard = Dashboard::start(&world);
     // What it uses beyond its own memory is shared with every other run of the program.
