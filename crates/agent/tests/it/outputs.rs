@@ -232,7 +232,8 @@ fn run(
     for line in text(&bytes).lines() {
         // Progress and unfinished words are overwritten.
         let line = line.rsplit(['\r', '\u{1b}']).next().unwrap();
-        shown += line.strip_prefix("[2K").or(line.strip_prefix("[J")).unwrap_or(line);
+        let codes = ["[2K", "[J", "[1A"];
+        shown += codes.iter().find_map(|code| line.strip_prefix(code)).unwrap_or(line);
         shown += "\n";
     }
     match output.status.code() {

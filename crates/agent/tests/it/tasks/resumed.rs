@@ -9,6 +9,8 @@ use agent_test_support::wait::eventually;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::terminal::{self, Terminal};
+
 use super::{MODEL, World, call, calls, notes, say, text};
 
 const UNKNOWN: &str = "[no result: the program ended; it may or may not have run]";
@@ -80,9 +82,18 @@ fn an_answer_that_came_after_the_program_was_killed_is_charged_once() {
         me["available_micros"].as_i64().unwrap()
     };
     let before = spent();
-    let child = start(&world, &["--no-tools", "Go"]);
-    eventually("the model answers", || world.ground.upstream.in_flight() == 1);
-    end(child, Signal::KILL);
+    let terminal = Terminal::open();
+    let mut command = world.command(["run", "--model", MODEL, "--no-tools", "Go"]);
+    command.stdin(Stdio::null()).stdout(terminal.stdio()).stderr(terminal.stdio());
+    let child = command.spawn().unwrap();
+    // Not before the first words: until then, the service charges and keeps nothing.
+    let (program, mut seen) = (Pid::from_child(&child), Vec::new());
+    terminal.watch(child, |bytes| {
+        seen.extend_from_slice(bytes);
+        if terminal::text(&seen).contains("It is") {
+            kill_process(program, Signal::KILL).unwrap();
+        }
+    });
     world.ground.upstream.open_gate();
     let run = world.agent(&["run", "--resume", "last"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "It is done.\n"), "{run:?}");
