@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Role;
 use crate::audit::AuditChange;
+use crate::member::described_budget;
 
 ledger::named_enum! {
     #[derive(PartialOrd, Ord)]
@@ -189,30 +190,15 @@ impl LimitsChange {
     }
 
     fn described(self) -> Value {
-        let mut limits = Map::new();
-        if let Some(spend) = self.spend {
-            limits.insert("spend_limit_micros".to_owned(), json!(spend.map(Micros::get)));
-        }
-        if let Some(rate) = self.requests_per_minute {
-            limits.insert("requests_per_minute".to_owned(), json!(rate));
-        }
-        if let Some(concurrency) = self.concurrency {
-            limits.insert("concurrency".to_owned(), json!(concurrency));
-        }
-        if let Some(budget) = self.budget {
-            limits.insert("budget".to_owned(), described_budget(budget));
-        }
-        limits.into()
+        let limits = [
+            ("spend_limit_micros", self.spend.map(|spend| json!(spend))),
+            ("requests_per_minute", self.requests_per_minute.map(|rate| json!(rate))),
+            ("concurrency", self.concurrency.map(|concurrency| json!(concurrency))),
+            ("budget", self.budget.map(described_budget)),
+        ];
+        let changed = limits.into_iter().filter_map(|(name, limit)| Some((name, limit?)));
+        changed.map(|(name, limit)| (name.to_owned(), limit)).collect()
     }
-}
-
-pub(crate) fn stored_budget(budget: Option<Budget>) -> (Option<i64>, Option<&'static str>) {
-    (budget.map(|it| it.amount.get()), budget.map(|it| it.period.as_str()))
-}
-
-pub(crate) fn described_budget(budget: Option<Budget>) -> Value {
-    let described = |budget: Budget| json!({ "amount_micros": budget.amount.get(), "period": budget.period.as_str() });
-    budget.map_or(Value::Null, described)
 }
 
 /// Does not print the hash.

@@ -1,12 +1,11 @@
 //! Members and teams.
 
 use ledger::{AccountKind, Budget, MemberId, Micros, Time};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::Error;
 use crate::audit::AuditChange;
 use crate::error::Result;
-use crate::key::described_budget;
-use crate::{Error, Role};
 
 /// A member of the service, or a team of members.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +19,19 @@ pub struct Member {
     pub role: Role,
     /// The team that pays for the member's requests.
     pub team: Option<MemberId>,
+}
+
+ledger::named_enum! {
+    /// What a member may do besides sending requests.
+    #[derive(Default)]
+    pub enum Role {
+        #[default]
+        Member = "member",
+        /// Sees the usage of its team and sets the budgets of its members.
+        Manager = "manager",
+        /// May use the pages of operators.
+        Operator = "operator",
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,4 +145,13 @@ impl Member {
         };
         AuditChange { action, subject: self.id.to_string(), detail }
     }
+}
+
+pub(crate) fn stored_budget(budget: Option<Budget>) -> (Option<i64>, Option<&'static str>) {
+    (budget.map(|it| it.amount.get()), budget.map(|it| it.period.as_str()))
+}
+
+pub(crate) fn described_budget(budget: Option<Budget>) -> Value {
+    let described = |budget: Budget| json!({ "amount_micros": budget.amount.get(), "period": budget.period.as_str() });
+    budget.map_or(Value::Null, described)
 }

@@ -5,7 +5,7 @@ use crate::{
     Windows,
 };
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Account {
     pub id: MemberId,
     pub kind: AccountKind,
@@ -26,8 +26,9 @@ pub struct Account {
 }
 
 crate::named_enum! {
-    #[derive(PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord, Default)]
     pub enum AccountKind {
+        #[default]
         Member = "member",
         /// Pays for the requests of its members.
         Team = "team",
@@ -55,17 +56,7 @@ pub struct UsagePeriod {
 
 impl Account {
     pub fn new(id: MemberId) -> Self {
-        Self {
-            id,
-            kind: AccountKind::Member,
-            team: None,
-            balance: Micros::ZERO,
-            held: Micros::ZERO,
-            blocked: false,
-            usage: Usage::default(),
-            budget: None,
-            budget_use: BudgetUse::default(),
-        }
+        Self { id, ..Self::default() }
     }
 
     /// The budget with its use; `None` is unlimited.

@@ -8,7 +8,7 @@ use crate::{
 const MICROS_A_MINUTE: i64 = 60_000_000;
 
 /// The shared state of an API key and its successors.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lineage {
     pub id: LineageId,
     pub member: MemberId,
@@ -40,17 +40,7 @@ pub struct Limits {
 
 impl Lineage {
     pub fn new(id: LineageId, member: MemberId, limits: Limits) -> Self {
-        Self {
-            id,
-            member,
-            limits,
-            spent: Micros::ZERO,
-            held: Micros::ZERO,
-            running: 0,
-            next_arrival: Time::default(),
-            budget_use: BudgetUse::default(),
-            last_used: Time::default(),
-        }
+        Self { id, member, limits, ..Self::default() }
     }
 
     pub fn budget_status(&self, windows: &Windows) -> Option<BudgetStatus> {

@@ -13,14 +13,13 @@ mod nearest;
 mod number;
 mod rules;
 mod scan;
-mod short_text;
 mod violation;
 
 #[cfg(test)]
 mod tests;
 
 pub use datetime::{DAY_SECONDS, DateTime, is_date_time, parse_date_time};
-pub(crate) use findings::EntryPositions;
+pub(crate) use findings::positions;
 pub(crate) use number::parse_count;
 pub use scan::MAX_DEPTH;
 pub use violation::{Allowed, MAX_FOUND_CHARS, Problem, Violation};

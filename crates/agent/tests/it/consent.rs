@@ -1,5 +1,6 @@
 //! Recording is a person's choice, and everything about it is documented.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -253,7 +254,7 @@ fn uncounted_events_are_reported() {
         .add(&[CounterBatch {
             at,
             resource: resource(),
-            counts: Vec::new(),
+            counts: BTreeMap::new(),
             active: false,
             lost: 7,
         }])

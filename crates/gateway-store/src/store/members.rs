@@ -8,8 +8,7 @@ use super::{Store, page};
 use crate::audit_log;
 use crate::error::Result;
 use crate::executor::{Executor, LOCKED};
-use crate::key::stored_budget;
-use crate::member::TeamState;
+use crate::member::{TeamState, stored_budget};
 use crate::value::values;
 use crate::{Actor, Error, Member, MemberChange};
 
@@ -86,7 +85,7 @@ async fn create(
     by: &Actor,
 ) -> Result<Member> {
     let sql = "INSERT INTO members (kind, name, created_at) VALUES ($1, $2, {now})";
-    db.run_unique("member", sql, values![kind.as_str(), name]).await?;
+    db.execute(sql, values![kind.as_str(), name], Some("member")).await?;
     let member = db.row(&format!("{MEMBER} WHERE name = $1"), values![name]).await?;
     let member: Member = member.ok_or(Error::Missing("member"))?;
     audit_log::append(db, member.creation(), by).await?;
@@ -122,7 +121,7 @@ async fn change_member(
     let sql = "UPDATE members SET name = $2, blocked = $3, kind = $4, role = $5, team = $6 \
                WHERE id = $1";
     let values = values![id, &member.name, member.blocked, kind, role, member.team];
-    db.run_unique("member", sql, values).await?;
+    db.execute(sql, values, Some("member")).await?;
     set_budget(db, "members", id.0, member.budget).await?;
     audit_log::append(db, audited, by).await?;
     Ok(member)

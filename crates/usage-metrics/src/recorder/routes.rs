@@ -48,7 +48,7 @@ impl Route {
     fn new(model: &str, provider: &str) -> Self {
         Route {
             model: route::model(Some(model), None).into_owned(),
-            provider: route::provider(Some(provider), None).into_owned(),
+            provider: route::provider(Some(provider)).into_owned(),
             count: AtomicU64::new(0),
         }
     }

@@ -6,10 +6,12 @@ use super::{COLUMNS, add_events};
 use crate::batch_rows::{BatchWrites, LoadedBatch, RowSet};
 use crate::error::Result;
 use crate::executor::{Executor, LOCKED, SKIP_LOCKED};
-use crate::limits::MAX_ENDED_JOBS;
 use crate::research::{JobEnd, JobEndResult, JobStatus, ResearchJob, Webhook, WebhookOutcome};
 use crate::store::Store;
 use crate::value::values;
+
+/// Maximum research jobs that one call ends or deletes.
+const MAX_ENDED_JOBS: u32 = 100;
 
 /// Jobs that missed their deadline or used up their tries.
 const OVERDUE: &str = "SELECT id, member FROM research_jobs WHERE status IN ('queued', 'running') \
@@ -112,8 +114,8 @@ async fn end_job(
         db.cancel().await?;
         return Ok(JobEndResult::NotEnded);
     };
-    let (tokens, model, attempts) = (job_end.tokens, None, None);
-    let hold_end = HoldEnd { id, member, rule, model, tokens, attempts, answered: true };
+    let tokens = job_end.tokens;
+    let hold_end = HoldEnd { tokens, answered: true, ..HoldEnd::new(id, member, rule) };
     let result = match book.end(hold_end, now) {
         EndResult::Ended(receipt) => {
             finish(db, &job_end, receipt.charged, now, expires_at).await?;
