@@ -134,7 +134,6 @@ impl AppliedBatch {
         self.operations.into_iter().for_each(|operation| operation.finish(None));
     }
 
-    /// The operations again, after a transaction that failed.
     pub(crate) fn into_operations(self) -> Vec<LedgerOperation> {
         self.operations
     }

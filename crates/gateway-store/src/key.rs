@@ -60,7 +60,6 @@ pub struct KeyRecord {
 /// A search in the keys of all members, in the order of their ids. Without a name all keys match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeySearch {
-    /// The name of a key.
     pub name: String,
     /// A member whose keys match, too.
     pub member: Option<MemberId>,
@@ -201,23 +200,16 @@ impl LimitsChange {
     }
 }
 
-/// Does not print the hash.
-impl fmt::Debug for Key {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Key").field("id", &self.id).finish_non_exhaustive()
-    }
+/// Implements `Debug` without the hash.
+macro_rules! debug_without_hash {
+    ($($kind:ident($id:ident))*) => {
+        $(impl fmt::Debug for $kind {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut output = formatter.debug_struct(stringify!($kind));
+                output.field(stringify!($id), &self.$id).finish_non_exhaustive()
+            }
+        })*
+    };
 }
 
-/// Does not print the hash.
-impl fmt::Debug for NewKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("NewKey").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-/// Does not print the hash.
-impl fmt::Debug for KeyRotation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("KeyRotation").field("new_id", &self.new_id).finish_non_exhaustive()
-    }
-}
+debug_without_hash!(Key(id) NewKey(id) KeyRotation(new_id));

@@ -1,6 +1,6 @@
 //! Members and teams.
 
-use ledger::{AccountKind, Budget, MemberId, Micros, Time};
+use ledger::{AccountKind, Budget, MemberId, Time};
 use serde_json::{Value, json};
 
 use crate::Error;
@@ -47,30 +47,6 @@ pub enum MemberChange {
     Team(Option<MemberId>),
     /// Removes a team that has neither members nor money. Its postings remain.
     Remove,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TeamState {
-    pub(crate) has_members: bool,
-    pub(crate) balance: Micros,
-    pub(crate) held: Micros,
-}
-
-impl TeamState {
-    pub(crate) fn check_removable(&self) -> Result<()> {
-        if self.has_members {
-            return Err(Error::Conflict("the team has members; move them out of it first"));
-        }
-        if self.held != Micros::ZERO {
-            let message = "the team has requests that still run; wait until they end";
-            return Err(Error::Conflict(message));
-        }
-        if self.balance != Micros::ZERO {
-            let message = "the team has a balance; take it out with an adjustment first";
-            return Err(Error::Conflict(message));
-        }
-        Ok(())
-    }
 }
 
 impl Member {

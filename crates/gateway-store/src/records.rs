@@ -78,7 +78,6 @@ records! {
     WebSession { hash, member, key, client, address, created_at, seen_at, idle_until, ends_at }
 }
 
-/// `budget, budget_period`.
 impl Read for Budget {
     const COLUMNS: usize = 2;
 

@@ -102,7 +102,6 @@ impl Store {
         }
     }
 
-    /// Opens a database that has the schema of this program.
     pub async fn open(location: &DatabaseLocation, options: &StoreOptions) -> Result<Self> {
         tracing::debug!(?location, "opening the database");
         match location {

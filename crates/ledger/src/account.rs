@@ -17,7 +17,6 @@ pub struct Account {
     pub held: Micros,
     /// A blocked member cannot open a hold.
     pub blocked: bool,
-    /// Charged requests of the current day and month.
     pub usage: Usage,
     /// Spending limit per period; `None` is unlimited. The budget of a member covers all its
     /// requests, also those that a team pays for.
@@ -49,7 +48,6 @@ pub struct Usage {
 pub struct UsagePeriod {
     /// The number of the day or month. Counts of an earlier one are void.
     pub number: i32,
-    /// Number of charged requests.
     pub requests: i64,
     pub charged: Micros,
 }

@@ -11,7 +11,6 @@ pub struct HoldRequest {
     /// The requester.
     pub member: MemberId,
     pub lineage: LineageId,
-    /// The price.
     pub amount: Micros,
     /// The operation of the price list.
     pub operation: Cow<'static, str>,

@@ -18,7 +18,6 @@ pub struct Lineage {
     pub spent: Micros,
     /// The sum of its live holds.
     pub held: Micros,
-    /// Number of live holds.
     pub running: u32,
     /// State of the rate limit: the theoretical arrival time of the next request (GCRA).
     pub next_arrival: Time,
@@ -30,7 +29,6 @@ pub struct Lineage {
 /// Limits of a key; `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// Total spend.
     pub spend: Option<Micros>,
     /// Requests per minute; the burst is as large.
     pub requests_per_minute: Option<u32>,

@@ -82,7 +82,6 @@ fn sum(mut packages: Vec<Package>) -> Result<Package, MergeError> {
     Ok(Package { generated_at, metrics, package_id, ..first })
 }
 
-/// Adds a value to the total of a counter.
 pub(crate) fn add(total: u64, value: u64, counter: &Counter) -> Result<u64, MergeError> {
     total.checked_add(value).ok_or_else(|| MergeError::SumTooLarge {
         name: counter.kind().name(),

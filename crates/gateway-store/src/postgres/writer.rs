@@ -22,9 +22,7 @@ use crate::batch_rows::{BatchWrites, LoadedBatch, RowSet};
 use crate::error::Result;
 use crate::{AuditEntry, Error};
 
-/// Capacity of the queue.
 const MAX_WAITING: usize = 16_384;
-/// Maximum operations per transaction.
 const MAX_BATCH: usize = 512;
 /// Maximum tries of a transaction that conflicts with others.
 const MAX_TRIES: u32 = 5;

@@ -14,7 +14,6 @@ use crate::value::Value;
 
 pub(crate) struct SqliteExecutor<'a> {
     pub(super) db: &'a Connection,
-    /// The time of the transaction.
     pub(super) now: Time,
 }
 

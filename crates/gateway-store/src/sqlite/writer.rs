@@ -27,9 +27,7 @@ use crate::error::Result;
 use crate::executor::ready;
 use crate::{Error, StoreOptions, audit_log};
 
-/// Capacity of the queue.
 pub(super) const MAX_WAITING: usize = 4096;
-/// Maximum operations per transaction.
 const MAX_BATCH: usize = 512;
 /// Bytes of answers and responses after which a transaction takes no more operations, because a
 /// checkpoint cannot move a part of a transaction.

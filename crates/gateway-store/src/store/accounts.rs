@@ -4,7 +4,6 @@ use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
 
 use super::{MAX_PAGE, Store, page};
 use crate::error::Result;
-use crate::executor::Executor;
 use crate::postgres::{ACCOUNT, LINEAGE};
 use crate::value::values;
 use crate::{AuditEntry, LedgerCheck, RelatedReceipts, StatementLine, UsageLine, UsageQuery};
@@ -57,7 +56,12 @@ impl Store {
 
     /// Returns the request that another one belongs to, and the receipts of those that belong to it.
     pub async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts> {
-        statements!(self.read, db => related_receipts(db, id))
+        let parent = self.row("SELECT parent FROM sub_requests WHERE id = $1", values![id]).await?;
+        let sql = format!(
+            "{RECEIPT} JOIN sub_requests s ON s.id = r.id WHERE s.parent = $1 \
+             ORDER BY r.since, r.id LIMIT $2"
+        );
+        Ok(RelatedReceipts { parent, children: self.rows(sql, values![id, MAX_PAGE]).await? })
     }
 
     /// Lists postings of a member with an id below `before`, newest first.
@@ -109,13 +113,4 @@ impl Store {
             Self::Postgres(database) => Box::pin(database.check_ledger()).await,
         }
     }
-}
-
-async fn related_receipts(db: &mut impl Executor, id: HoldId) -> Result<RelatedReceipts> {
-    let parent = db.row("SELECT parent FROM sub_requests WHERE id = $1", values![id]).await?;
-    let sql = format!(
-        "{RECEIPT} JOIN sub_requests s ON s.id = r.id WHERE s.parent = $1 \
-         ORDER BY r.since, r.id LIMIT $2"
-    );
-    Ok(RelatedReceipts { parent, children: db.rows(&sql, values![id, MAX_PAGE]).await? })
 }

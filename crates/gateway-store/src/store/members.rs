@@ -8,7 +8,7 @@ use super::{Store, page};
 use crate::audit_log;
 use crate::error::Result;
 use crate::executor::{Executor, LOCKED};
-use crate::member::{TeamState, stored_budget};
+use crate::member::stored_budget;
 use crate::value::values;
 use crate::{Actor, Error, Member, MemberChange};
 
@@ -114,7 +114,7 @@ async fn change_member(
         return Err(Error::Missing("team"));
     }
     if *change == MemberChange::Remove {
-        team_state(db, id).await?.check_removable()?;
+        check_removable(db, id).await?;
     }
     let audited = member.apply(change);
     let (kind, role) = (member.kind.as_str(), member.role.as_str());
@@ -127,14 +127,25 @@ async fn change_member(
     Ok(member)
 }
 
-async fn team_state(db: &mut impl Executor, id: MemberId) -> Result<TeamState> {
+/// Checks that a team has neither members nor money.
+async fn check_removable(db: &mut impl Executor, id: MemberId) -> Result<()> {
     let sql = "SELECT true FROM members WHERE team = $1 LIMIT 1";
-    let has_members = db.exists(sql, values![id]).await?;
+    if db.exists(sql, values![id]).await? {
+        return Err(Error::Conflict("the team has members; move them out of it first"));
+    }
     let sql = "SELECT balance, {held|coalesce((SELECT sum(amount) FROM holds WHERE payer = $1), 0)} \
                FROM members WHERE id = $1";
     let state: Option<(Micros, Micros)> = db.row(sql, values![id]).await?;
     let (balance, held) = state.ok_or(Error::Missing("team"))?;
-    Ok(TeamState { has_members, balance, held })
+    if held != Micros::ZERO {
+        let message = "the team has requests that still run; wait until they end";
+        return Err(Error::Conflict(message));
+    }
+    if balance != Micros::ZERO {
+        let message = "the team has a balance; take it out with an adjustment first";
+        return Err(Error::Conflict(message));
+    }
+    Ok(())
 }
 
 /// Sets or removes the budget of a row. A new one counts requests that begin after now.

@@ -50,7 +50,10 @@ impl Store {
     }
 
     pub async fn shared_state(&self) -> Result<SharedState> {
-        statements!(self.read, db => shared_state(db))
+        let sql = "SELECT CAST(value AS bigint) FROM settings WHERE name = $1";
+        let generation = self.row(sql, values![GENERATION]).await?.unwrap_or(0);
+        let sql = "SELECT name FROM drained_providers ORDER BY name";
+        Ok(SharedState { generation, drained: self.rows(sql, values![]).await? })
     }
 
     /// Reports the state of a process, and deletes processes that are gone.
@@ -102,13 +105,6 @@ async fn request_reload(db: &mut impl Executor, by: &Actor) -> Result<i64> {
     let detail = json!({ "generation": generation });
     audit_log::append(db, AuditChange { action, subject, detail }, by).await?;
     Ok(generation)
-}
-
-async fn shared_state(db: &mut impl Executor) -> Result<SharedState> {
-    let sql = "SELECT CAST(value AS bigint) FROM settings WHERE name = $1";
-    let generation = db.row(sql, values![GENERATION]).await?.unwrap_or(0);
-    let sql = "SELECT name FROM drained_providers ORDER BY name";
-    Ok(SharedState { generation, drained: db.rows(sql, values![]).await? })
 }
 
 async fn report_process(db: &mut impl Executor, report: &ProcessReport) -> Result<()> {

@@ -9,7 +9,6 @@ use crate::catalogue::{CountBucket, DurationBucket, LatencyBucket};
 #[cfg(test)]
 mod tests;
 
-/// The bucket of a task's duration.
 pub fn duration(elapsed: Duration) -> DurationBucket {
     match elapsed.as_millis() {
         ..1_000 => DurationBucket::Lt1s,
@@ -21,7 +20,6 @@ pub fn duration(elapsed: Duration) -> DurationBucket {
     }
 }
 
-/// The bucket of a call's latency.
 pub fn latency(elapsed: Duration) -> LatencyBucket {
     match elapsed.as_millis() {
         ..100 => LatencyBucket::Lt100ms,

@@ -37,10 +37,8 @@ pub fn state_change(from: &str, to: &str) -> Option<SkillAction> {
 pub struct SkillOrigin {
     pub created_by_agent: bool,
     pub installed_from_hub: bool,
-    /// It is only in external directories.
     pub only_in_external_dirs: bool,
     pub in_local_tree: bool,
-    /// It has a usage record.
     pub has_record: bool,
 }
 

@@ -12,7 +12,6 @@ use crate::clock::Day;
 use crate::package::Counter;
 use crate::store::{Error, ErrorKind, PackageScope, Store};
 
-/// Maximum pause between attempts to write.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]

@@ -58,7 +58,6 @@ pub struct Violation {
     pub line: usize,
     /// Column in the line, in characters, from 1.
     pub column: usize,
-    /// Byte offset in the input.
     pub offset: usize,
     pub found: String,
     pub allowed: Allowed,
