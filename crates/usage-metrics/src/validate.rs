@@ -50,13 +50,13 @@ pub fn validate(document: &[u8]) -> Verdict {
 }
 
 pub fn validate_with(document: &[u8], max_violations: usize) -> Verdict {
-    run(document, max_violations, FastPath::Enabled)
+    run(document, max_violations, fast_path::entry)
 }
 
 /// Validates without the fast path, as a reference for tests.
 #[doc(hidden)]
 pub fn validate_without_fast_path(document: &[u8]) -> Verdict {
-    run(document, MAX_VIOLATIONS, FastPath::Disabled)
+    run(document, MAX_VIOLATIONS, |_, _| None)
 }
 
 fn run(document: &[u8], max_violations: usize, fast_path: FastPath) -> Verdict {
