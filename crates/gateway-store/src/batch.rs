@@ -68,13 +68,6 @@ pub(crate) struct AppliedBatch {
     operations: Vec<LedgerOperation>,
 }
 
-impl std::fmt::Debug for AppliedBatch {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut output = formatter.debug_struct("AppliedBatch");
-        output.field("changes", &self.changes).finish_non_exhaustive()
-    }
-}
-
 pub(crate) fn apply(
     book: &mut Book,
     mut operations: Vec<LedgerOperation>,
@@ -108,13 +101,12 @@ pub(crate) fn apply(
 }
 
 impl AppliedBatch {
+    fn opened(&self) -> impl Iterator<Item = &NewHold> {
+        self.operations.iter().filter_map(LedgerOperation::opened)
+    }
+
     fn closed(&self) -> impl Iterator<Item = &HoldClosing> {
-        self.operations.iter().filter_map(|operation| match operation {
-            LedgerOperation::Close(close) => {
-                matches!(close.result, Some(EndResult::Ended(_))).then_some(&close.operation)
-            }
-            _ => None,
-        })
+        self.operations.iter().filter_map(LedgerOperation::closed)
     }
 
     pub(crate) fn answers(&self) -> impl Iterator<Item = (HoldId, &SavedAnswer)> {
@@ -122,25 +114,15 @@ impl AppliedBatch {
     }
 
     pub(crate) fn responses(&self) -> impl Iterator<Item = &StoredResponse> {
-        self.operations.iter().filter_map(|operation| match operation {
-            LedgerOperation::Open(open) if matches!(open.result, Some(Ok(_))) => {
-                open.operation.response.as_ref()
-            }
-            LedgerOperation::Close(close) if matches!(close.result, Some(EndResult::Ended(_))) => {
-                close.operation.response.as_ref()
-            }
-            _ => None,
+        self.operations.iter().filter_map(|operation| {
+            let opened = operation.opened().map(|hold| &hold.response);
+            opened.or(operation.closed().map(|closing| &closing.response))?.as_ref()
         })
     }
 
     /// Holds that were opened for another request, each with that request.
     pub(crate) fn sub_requests(&self) -> impl Iterator<Item = (HoldId, HoldId)> {
-        self.operations.iter().filter_map(|operation| match operation {
-            LedgerOperation::Open(open) if matches!(open.result, Some(Ok(_))) => {
-                Some((open.operation.request.id, open.operation.parent?))
-            }
-            _ => None,
-        })
+        self.opened().filter_map(|hold| Some((hold.request.id, hold.parent?)))
     }
 
     pub(crate) fn media(&self) -> impl Iterator<Item = &MediaRun> {
@@ -149,17 +131,9 @@ impl AppliedBatch {
 
     /// Sends the results.
     pub(crate) fn committed(self) {
-        for operation in self.operations {
-            match operation {
-                LedgerOperation::Open(open) => open.finish(),
-                LedgerOperation::Close(close) => close.finish(),
-                LedgerOperation::Admit(admit) => admit.finish(),
-                LedgerOperation::Post(post) => post.finish(),
-            }
-        }
+        self.operations.into_iter().for_each(|operation| operation.finish(None));
     }
 
-    /// The operations again, after a transaction that failed.
     pub(crate) fn into_operations(self) -> Vec<LedgerOperation> {
         self.operations
     }
@@ -176,9 +150,11 @@ impl<O, T> Pending<O, T> {
         let _ = self.reply.send(result);
     }
 
-    fn finish(mut self) {
-        if let Some(result) = self.result.take() {
-            self.reply(Ok(result));
+    /// Replies with the result of the batch, or with the error that prevented it.
+    fn finish(mut self, error: Option<Error>) {
+        let result = self.result.take().map(Ok);
+        if let Some(result) = error.map(Err).or(result) {
+            self.reply(result);
         }
     }
 }
@@ -198,11 +174,33 @@ impl LedgerOperation {
     }
 
     pub(crate) fn refuse(self, error: Error) {
+        self.finish(Some(error));
+    }
+
+    fn finish(self, error: Option<Error>) {
         match self {
-            Self::Open(open) => open.reply(Err(error)),
-            Self::Close(close) => close.reply(Err(error)),
-            Self::Admit(admit) => admit.reply(Err(error)),
-            Self::Post(post) => post.reply(Err(error)),
+            Self::Open(open) => open.finish(error),
+            Self::Close(close) => close.finish(error),
+            Self::Admit(admit) => admit.finish(error),
+            Self::Post(post) => post.finish(error),
+        }
+    }
+
+    /// The hold that this operation has opened.
+    fn opened(&self) -> Option<&NewHold> {
+        match self {
+            Self::Open(open) => matches!(open.result, Some(Ok(_))).then_some(&open.operation),
+            _ => None,
+        }
+    }
+
+    /// The hold that this operation has ended.
+    fn closed(&self) -> Option<&HoldClosing> {
+        match self {
+            Self::Close(close) => {
+                matches!(close.result, Some(EndResult::Ended(_))).then_some(&close.operation)
+            }
+            _ => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The rows that a transaction on the ledger loads, and its writes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ledger::{Book, Changes, HoldId, HoldRequest, LineageId, MemberId, Time};
 
@@ -13,8 +13,9 @@ use crate::{AuditEntry, MediaRun, SavedAnswer, StoredResponse};
 pub(crate) struct RowSet {
     pub(crate) members: BTreeSet<MemberId>,
     pub(crate) lineages: BTreeSet<LineageId>,
-    /// Holds that end. Their lineages and idempotency records are loaded with them.
-    pub(crate) holds: BTreeMap<HoldId, MemberId>,
+    /// Holds that end, each with its member. Their lineages and idempotency records are loaded with
+    /// them.
+    pub(crate) holds: BTreeSet<(HoldId, MemberId)>,
     /// New holds, whose ids must not have been used.
     pub(crate) new_holds: Vec<(HoldId, MemberId)>,
     pub(crate) idempotency_keys: BTreeSet<(LineageId, String)>,
@@ -51,7 +52,7 @@ impl RowSet {
 
     pub(crate) fn add_hold(&mut self, id: HoldId, member: MemberId) {
         self.members.insert(member);
-        self.holds.insert(id, member);
+        self.holds.insert((id, member));
     }
 
     pub(crate) fn add_new_hold(&mut self, request: &HoldRequest) {

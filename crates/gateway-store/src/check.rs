@@ -60,9 +60,8 @@ pub(crate) async fn run(db: &mut impl Executor, own: Vec<Comparison>) -> Result<
         compare(db, figure, &sql, &mut check).await?;
     }
     if check.sum != Micros::ZERO {
-        let (what, stored) = ("all accounts".to_owned(), check.sum.get());
         check.wrong += 1;
-        check.list(LedgerFinding { what, figure: "sum".to_owned(), stored, added_up: 0 });
+        check.list("all accounts".to_owned(), "sum", check.sum.get(), 0);
     }
     check_audit(db, &mut check).await?;
     Ok(check)
@@ -231,7 +230,7 @@ async fn compare(
     let found: Vec<(String, i64, i64, u64)> = db.rows(&sql, values![]).await?;
     check.wrong += found.first().map_or(0, |(.., count)| *count);
     for (what, stored, added_up, _) in found {
-        check.list(LedgerFinding { what, figure: figure.to_owned(), stored, added_up });
+        check.list(what, figure, stored, added_up);
     }
     Ok(())
 }
@@ -249,8 +248,7 @@ async fn check_audit(db: &mut impl Executor, check: &mut LedgerCheck) -> Result<
             let expected = last.id + 1;
             if entry.id != expected || entry.digest != entry.digest_after(&last.digest) {
                 check.wrong += 1;
-                let (what, figure) = (format!("audit entry {}", entry.id), "digest".to_owned());
-                check.list(LedgerFinding { what, figure, stored: entry.id, added_up: expected });
+                check.list(format!("audit entry {}", entry.id), "digest", entry.id, expected);
             }
             last = AuditTail { id: entry.id, digest: entry.digest };
         }
@@ -258,9 +256,10 @@ async fn check_audit(db: &mut impl Executor, check: &mut LedgerCheck) -> Result<
 }
 
 impl LedgerCheck {
-    fn list(&mut self, finding: LedgerFinding) {
+    fn list(&mut self, what: String, figure: &str, stored: i64, added_up: i64) {
         if self.findings.len() < MAX_FINDINGS {
-            self.findings.push(finding);
+            let figure = figure.to_owned();
+            self.findings.push(LedgerFinding { what, figure, stored, added_up });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of the store.
 
-use crate::location::SchemaState;
+use std::fmt;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -73,6 +73,48 @@ impl Error {
             Self::Damaged(what) => Self::Damaged(what.clone()),
             Self::Closed => Self::Closed,
             other => Self::Unavailable(other.to_string().into()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaState {
+    Empty,
+    /// An older version that can be migrated.
+    Old(i64),
+    Current(i64),
+    /// A newer version, or another program's schema.
+    Unknown(i64),
+}
+
+impl SchemaState {
+    /// The state of a schema that this program made.
+    pub(crate) fn of(version: i64, migrations: usize) -> Self {
+        let newest = i64::try_from(migrations).unwrap_or(i64::MAX);
+        match version {
+            version if version == newest => Self::Current(version),
+            version if (1..newest).contains(&version) => Self::Old(version),
+            version => Self::Unknown(version),
+        }
+    }
+
+    pub(crate) fn require_current(self) -> Result<()> {
+        match self {
+            Self::Current(_) => Ok(()),
+            Self::Empty | Self::Old(_) => Err(Error::NotMigrated(self)),
+            Self::Unknown(_) => Err(Error::Schema(self)),
+        }
+    }
+}
+
+impl fmt::Display for SchemaState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => formatter.write_str("it is empty"),
+            Self::Current(version) => write!(formatter, "it has the current version {version}"),
+            Self::Old(version) | Self::Unknown(version) => {
+                write!(formatter, "it has version {version}")
+            }
         }
     }
 }

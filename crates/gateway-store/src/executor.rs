@@ -27,15 +27,13 @@ pub(crate) const SKIP_LOCKED: &str = "{FOR NO KEY UPDATE SKIP LOCKED|}";
 pub(crate) trait Executor {
     async fn rows<T: Read>(&mut self, sql: &str, values: Vec<Value<'_>>) -> Result<Vec<T>>;
 
-    /// Executes a statement; returns the number of changed rows.
-    async fn run(&mut self, sql: &str, values: Vec<Value<'_>>) -> Result<u64>;
-
-    /// Executes a statement. A violated unique constraint is [`Error::Exists`].
-    async fn run_unique(
+    /// Executes a statement; returns the number of changed rows. A violated unique constraint is
+    /// [`Error::Exists`] of `unique`, if given.
+    async fn execute(
         &mut self,
-        what: &'static str,
         sql: &str,
         values: Vec<Value<'_>>,
+        unique: Option<&'static str>,
     ) -> Result<u64>;
 
     /// Begins a transaction on the ledger, locks its members and loads the rows. On SQLite it is the
@@ -47,6 +45,10 @@ pub(crate) trait Executor {
 
     /// Ends the transaction of [`Executor::load`], which has written nothing.
     async fn cancel(&mut self) -> Result<()>;
+
+    async fn run(&mut self, sql: &str, values: Vec<Value<'_>>) -> Result<u64> {
+        self.execute(sql, values, None).await
+    }
 
     /// Returns the first row.
     async fn row<T: Read>(&mut self, sql: &str, values: Vec<Value<'_>>) -> Result<Option<T>> {

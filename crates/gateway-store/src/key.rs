@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Role;
 use crate::audit::AuditChange;
+use crate::member::described_budget;
 
 ledger::named_enum! {
     #[derive(PartialOrd, Ord)]
@@ -59,7 +60,6 @@ pub struct KeyRecord {
 /// A search in the keys of all members, in the order of their ids. Without a name all keys match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeySearch {
-    /// The name of a key.
     pub name: String,
     /// A member whose keys match, too.
     pub member: Option<MemberId>,
@@ -189,49 +189,27 @@ impl LimitsChange {
     }
 
     fn described(self) -> Value {
-        let mut limits = Map::new();
-        if let Some(spend) = self.spend {
-            limits.insert("spend_limit_micros".to_owned(), json!(spend.map(Micros::get)));
-        }
-        if let Some(rate) = self.requests_per_minute {
-            limits.insert("requests_per_minute".to_owned(), json!(rate));
-        }
-        if let Some(concurrency) = self.concurrency {
-            limits.insert("concurrency".to_owned(), json!(concurrency));
-        }
-        if let Some(budget) = self.budget {
-            limits.insert("budget".to_owned(), described_budget(budget));
-        }
-        limits.into()
+        let limits = [
+            ("spend_limit_micros", self.spend.map(|spend| json!(spend))),
+            ("requests_per_minute", self.requests_per_minute.map(|rate| json!(rate))),
+            ("concurrency", self.concurrency.map(|concurrency| json!(concurrency))),
+            ("budget", self.budget.map(described_budget)),
+        ];
+        let changed = limits.into_iter().filter_map(|(name, limit)| Some((name, limit?)));
+        changed.map(|(name, limit)| (name.to_owned(), limit)).collect()
     }
 }
 
-pub(crate) fn stored_budget(budget: Option<Budget>) -> (Option<i64>, Option<&'static str>) {
-    (budget.map(|it| it.amount.get()), budget.map(|it| it.period.as_str()))
+/// Implements `Debug` without the hash.
+macro_rules! debug_without_hash {
+    ($($kind:ident($id:ident))*) => {
+        $(impl fmt::Debug for $kind {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut output = formatter.debug_struct(stringify!($kind));
+                output.field(stringify!($id), &self.$id).finish_non_exhaustive()
+            }
+        })*
+    };
 }
 
-pub(crate) fn described_budget(budget: Option<Budget>) -> Value {
-    let described = |budget: Budget| json!({ "amount_micros": budget.amount.get(), "period": budget.period.as_str() });
-    budget.map_or(Value::Null, described)
-}
-
-/// Does not print the hash.
-impl fmt::Debug for Key {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Key").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-/// Does not print the hash.
-impl fmt::Debug for NewKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("NewKey").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-/// Does not print the hash.
-impl fmt::Debug for KeyRotation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("KeyRotation").field("new_id", &self.new_id).finish_non_exhaustive()
-    }
-}
+debug_without_hash!(Key(id) NewKey(id) KeyRotation(new_id));

@@ -47,28 +47,6 @@ impl Default for StoreOptions {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SchemaState {
-    Empty,
-    /// An older version that can be migrated.
-    Old(i64),
-    Current(i64),
-    /// A newer version, or another program's schema.
-    Unknown(i64),
-}
-
-impl fmt::Display for SchemaState {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => formatter.write_str("it is empty"),
-            Self::Current(version) => write!(formatter, "it has the current version {version}"),
-            Self::Old(version) | Self::Unknown(version) => {
-                write!(formatter, "it has version {version}")
-            }
-        }
-    }
-}
-
 /// Does not print passwords.
 impl fmt::Debug for DatabaseLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,12 +1,11 @@
 //! Members and teams.
 
-use ledger::{AccountKind, Budget, MemberId, Micros, Time};
-use serde_json::json;
+use ledger::{AccountKind, Budget, MemberId, Time};
+use serde_json::{Value, json};
 
+use crate::Error;
 use crate::audit::AuditChange;
 use crate::error::Result;
-use crate::key::described_budget;
-use crate::{Error, Role};
 
 /// A member of the service, or a team of members.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +21,19 @@ pub struct Member {
     pub team: Option<MemberId>,
 }
 
+ledger::named_enum! {
+    /// What a member may do besides sending requests.
+    #[derive(Default)]
+    pub enum Role {
+        #[default]
+        Member = "member",
+        /// Sees the usage of its team and sets the budgets of its members.
+        Manager = "manager",
+        /// May use the pages of operators.
+        Operator = "operator",
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberChange {
     Rename(String),
@@ -35,30 +47,6 @@ pub enum MemberChange {
     Team(Option<MemberId>),
     /// Removes a team that has neither members nor money. Its postings remain.
     Remove,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TeamState {
-    pub(crate) has_members: bool,
-    pub(crate) balance: Micros,
-    pub(crate) held: Micros,
-}
-
-impl TeamState {
-    pub(crate) fn check_removable(&self) -> Result<()> {
-        if self.has_members {
-            return Err(Error::Conflict("the team has members; move them out of it first"));
-        }
-        if self.held != Micros::ZERO {
-            let message = "the team has requests that still run; wait until they end";
-            return Err(Error::Conflict(message));
-        }
-        if self.balance != Micros::ZERO {
-            let message = "the team has a balance; take it out with an adjustment first";
-            return Err(Error::Conflict(message));
-        }
-        Ok(())
-    }
 }
 
 impl Member {
@@ -133,4 +121,13 @@ impl Member {
         };
         AuditChange { action, subject: self.id.to_string(), detail }
     }
+}
+
+pub(crate) fn stored_budget(budget: Option<Budget>) -> (Option<i64>, Option<&'static str>) {
+    (budget.map(|it| it.amount.get()), budget.map(|it| it.period.as_str()))
+}
+
+pub(crate) fn described_budget(budget: Option<Budget>) -> Value {
+    let described = |budget: Budget| json!({ "amount_micros": budget.amount.get(), "period": budget.period.as_str() });
+    budget.map_or(Value::Null, described)
 }

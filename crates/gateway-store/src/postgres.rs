@@ -25,7 +25,7 @@ use crate::batch::LedgerOperation;
 use crate::error::Result;
 use crate::executor::for_postgres;
 use crate::usage::rebuild;
-use crate::{Error, LedgerCheck, ResponseEvent, SchemaState, StoreOptions, check};
+use crate::{LedgerCheck, ResponseEvent, SchemaState, StoreOptions, check};
 
 pub(crate) use error::timed_out;
 pub(crate) use pool::pooled;
@@ -64,13 +64,7 @@ impl Postgres {
     pub(crate) async fn open(url: &str, options: &StoreOptions) -> Result<Self> {
         let config = Arc::new(PgConfig::parse(url, options)?);
         let mut connection = PgConnection::open(&config).await?;
-        match schema::state(&mut connection.client).await? {
-            SchemaState::Current(_) => {}
-            state @ (SchemaState::Empty | SchemaState::Old(_)) => {
-                return Err(Error::NotMigrated(state));
-            }
-            state @ SchemaState::Unknown(_) => return Err(Error::Schema(state)),
-        }
+        schema::state(&mut connection.client).await?.require_current()?;
         let writer = Writer::start(&config);
         let pool = Pool::new(config, options.connections);
         Ok(Self { writer, pool, options: options.clone() })

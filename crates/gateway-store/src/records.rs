@@ -9,18 +9,18 @@ use crate::audit::AuditTail;
 use crate::error::Result;
 use crate::row::{Read, Row};
 use crate::{
-    Actor, Alert, AlertDelivery, Artifact, AuditEntry, Credit, DrainedProvider, JobEvent, JobStep,
-    Key, KeyRecord, MediaRun, Member, ProcessReport, Progress, ResearchJob, ResponseEvent,
-    SavedAnswer, StatementLine, StoredResponse, UsageCounts, UsageLine, WebSession,
+    Actor, Alert, AlertDelivery, Artifact, AuditEntry, Credit, JobEvent, JobStep, Key, KeyRecord,
+    MediaRun, Member, ProcessReport, Progress, ResearchJob, ResponseEvent, SavedAnswer,
+    StatementLine, StoredResponse, UsageCounts, UsageLine, WebSession,
 };
 
-/// Records whose columns are their fields, in this order.
+/// Records whose columns are their fields, in this order. The last field may have a value instead.
 macro_rules! records {
-    ($($record:ident { $($field:ident),* })*) => {
+    ($($record:ident { $($field:ident),* $(; $derived:ident = $value:expr)? })*) => {
         $(impl Read for $record {
             fn read(row: &mut Row<'_>) -> Result<Self> {
                 $(let $field = row.take()?;)*
-                Ok(Self { $($field),* })
+                Ok(Self { $($field,)* $($derived: $value)? })
             }
         })*
     };
@@ -36,7 +36,10 @@ records! {
     AuditEntry { id, at, actor, action, subject, detail, digest }
     BudgetUse { start, charged, held }
     Credit { posting, balance }
-    DrainedProvider { name, since, actor }
+    Hold {
+        id, member, payer, lineage, amount, operation, model, owner, since, lease_until, idempotency;
+        limits = LimitStatus::default()
+    }
     IdempotencyRecord { lineage, key, body_sha256, hold, answered }
     JobEvent { sequence, at, kind, data }
     JobStep { number, kind, attempt, detail, output, started_at, finished_at }
@@ -44,9 +47,19 @@ records! {
     KeyRecord { key, limits, member_name, member_blocked, role, team }
     Limits { spend, requests_per_minute, concurrency, budget }
     Lineage { id, member, limits, budget_use, spent, held, running, next_arrival, last_used }
+    MediaRun {
+        id, member, hold, model, capability, charge, created_at, expires_at; artifacts = Vec::new()
+    }
     Member { id, name, created_at, blocked, budget, kind, role, team }
+    Posting {
+        at, kind, member, amount, balance, hold, reason, reference;
+        house = PostingKind::house(kind)
+    }
     ProcessReport { owner, name, generation, problems }
     Progress { step, done, total }
+    Receipt {
+        id, member, lineage, charged, rule, operation, model, tokens, since, at, payer, attempts
+    }
     ResearchJob {
         id, member, lineage, status, query, model, request, attempt, tries, max_tries, progress,
         created_at, started_at, finished_at, deadline, result, error, charged
@@ -65,89 +78,10 @@ records! {
     WebSession { hash, member, key, client, address, created_at, seen_at, idle_until, ends_at }
 }
 
-/// `budget, budget_period`.
 impl Read for Budget {
     const COLUMNS: usize = 2;
 
     fn read(row: &mut Row<'_>) -> Result<Self> {
         Ok(Self { amount: row.take()?, period: row.take()? })
-    }
-}
-
-/// `id, member, payer, lineage, amount, operation, model, owner, since, lease_until, idempotency`.
-impl Read for Hold {
-    fn read(row: &mut Row<'_>) -> Result<Self> {
-        let (id, member, payer) = (row.take()?, row.take()?, row.take::<Option<_>>()?);
-        Ok(Self {
-            id,
-            member,
-            payer: payer.unwrap_or(member),
-            lineage: row.take()?,
-            amount: row.take()?,
-            operation: row.take()?,
-            model: row.take()?,
-            owner: row.take()?,
-            since: row.take()?,
-            lease_until: row.take()?,
-            idempotency: row.take()?,
-            limits: LimitStatus::default(),
-        })
-    }
-}
-
-/// `id, member, lineage, charged, rule, operation, model, input_tokens, output_tokens, since, at,
-/// payer, attempts`.
-impl Read for Receipt {
-    fn read(row: &mut Row<'_>) -> Result<Self> {
-        let (id, member) = (row.take()?, row.take()?);
-        Ok(Self {
-            id,
-            member,
-            lineage: row.take()?,
-            charged: row.take()?,
-            rule: row.take()?,
-            operation: row.take()?,
-            model: row.take()?,
-            tokens: row.take()?,
-            since: row.take()?,
-            at: row.take()?,
-            payer: row.take::<Option<_>>()?.unwrap_or(member),
-            attempts: row.take()?,
-        })
-    }
-}
-
-/// `at, kind, member, amount, balance, hold, reason, reference`.
-impl Read for Posting {
-    fn read(row: &mut Row<'_>) -> Result<Self> {
-        let (at, kind) = (row.take()?, row.take::<PostingKind>()?);
-        Ok(Self {
-            at,
-            kind,
-            member: row.take()?,
-            house: kind.house(),
-            amount: row.take()?,
-            balance: row.take()?,
-            hold: row.take()?,
-            reason: row.take()?,
-            reference: row.take()?,
-        })
-    }
-}
-
-/// `id, member, hold, model, capability, charge, created_at, expires_at`; its artifacts follow.
-impl Read for MediaRun {
-    fn read(row: &mut Row<'_>) -> Result<Self> {
-        Ok(Self {
-            id: row.take()?,
-            member: row.take()?,
-            hold: row.take()?,
-            model: row.take()?,
-            capability: row.take()?,
-            charge: row.take()?,
-            created_at: row.take()?,
-            expires_at: row.take()?,
-            artifacts: Vec::new(),
-        })
     }
 }

@@ -14,7 +14,6 @@ mod readers;
 mod rows;
 mod save;
 mod schema;
-mod usage;
 mod writer;
 
 use std::fmt;
@@ -50,13 +49,11 @@ pub struct Sqlite {
 
 impl Sqlite {
     pub(crate) async fn schema(path: &Path, options: &StoreOptions) -> Result<SchemaState> {
-        let (path, options) = (path.to_owned(), options.clone());
-        readers::spawn(move || schema::state(&path, &options)).await
+        on_file(path, options, schema::state).await
     }
 
     pub(crate) async fn migrate(path: &Path, options: &StoreOptions) -> Result<SchemaState> {
-        let (path, options) = (path.to_owned(), options.clone());
-        readers::spawn(move || schema::migrate(&path, &options)).await
+        on_file(path, options, schema::migrate).await
     }
 
     pub(crate) async fn restore(
@@ -64,23 +61,23 @@ impl Sqlite {
         path: &Path,
         options: &StoreOptions,
     ) -> Result<Option<PathBuf>> {
-        let (from, path, options) = (from.to_owned(), path.to_owned(), options.clone());
-        readers::spawn(move || files::restore(&from, &path, &options)).await
+        let from = from.to_owned();
+        on_file(path, options, move |path, options| files::restore(&from, path, options)).await
     }
 
     pub(crate) async fn open(path: &Path, options: &StoreOptions) -> Result<Self> {
-        let (path, options) = (path.to_owned(), options.clone());
-        readers::spawn(move || Self::open_blocking(path, options)).await
+        on_file(path, options, Self::open_blocking).await
     }
 
-    fn open_blocking(path: PathBuf, options: StoreOptions) -> Result<Self> {
-        if schema::state(&path, &options)? == SchemaState::Empty {
+    fn open_blocking(path: &Path, options: &StoreOptions) -> Result<Self> {
+        if schema::state(path, options)? == SchemaState::Empty {
             return Err(Error::NotMigrated(SchemaState::Empty));
         }
-        let connection = connection::open(&path, ConnectionMode::ReadWrite, &options)?;
+        let connection = connection::open(path, ConnectionMode::ReadWrite, options)?;
         schema::verify(&connection)?;
         connection::use_wal(&connection)?;
-        let for_checkpoints = connection::open(&path, ConnectionMode::ReadWrite, &options)?;
+        let for_checkpoints = connection::open(path, ConnectionMode::ReadWrite, options)?;
+        let (path, options) = (path.to_owned(), options.clone());
         let (writer, waiting) = mpsc::channel(MAX_WAITING);
         let (monitor, checkpointer) = checkpoint::pair();
         let thread = Writer::new(path.clone(), options.clone(), connection, monitor)?;
@@ -222,6 +219,16 @@ impl Sqlite {
         self.readers.close().await;
         self.serving_lock().take();
     }
+}
+
+/// Runs blocking work on a database file.
+async fn on_file<T: Send + 'static>(
+    path: &Path,
+    options: &StoreOptions,
+    work: impl FnOnce(&Path, &StoreOptions) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (path, options) = (path.to_owned(), options.clone());
+    readers::spawn(move || work(&path, &options)).await
 }
 
 fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {

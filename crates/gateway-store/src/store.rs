@@ -19,6 +19,11 @@ use crate::sqlite::Sqlite;
 use crate::value::{Value, values};
 use crate::{Actor, DatabaseLocation, Error, HoldClosing, NewHold, SchemaState, StoreOptions};
 
+/// Maximum number of rows of one page.
+const MAX_PAGE: u32 = 1000;
+/// Maximum holds, idempotency keys, responses or media runs that expire in one transaction.
+const MAX_EXPIRED: u32 = 1000;
+
 #[derive(Debug)]
 pub enum Store {
     Sqlite(Sqlite),
@@ -66,7 +71,10 @@ mod processes;
 mod research;
 mod responses;
 mod sessions;
-mod usage;
+
+pub use alerts::{Alert, AlertDelivery, Credit, NewAlert};
+pub use processes::{ProcessReport, ProviderAction, SharedState};
+pub use sessions::{MAX_SESSIONS, NewSession, WebSession};
 
 #[cfg(test)]
 pub(crate) use keys::KEY;
@@ -94,7 +102,6 @@ impl Store {
         }
     }
 
-    /// Opens a database that has the schema of this program.
     pub async fn open(location: &DatabaseLocation, options: &StoreOptions) -> Result<Self> {
         tracing::debug!(?location, "opening the database");
         match location {
@@ -246,7 +253,7 @@ impl Store {
 
 /// The row limit of one page.
 fn page(limit: u32) -> Value<'static> {
-    limit.min(crate::limits::MAX_PAGE).into()
+    limit.min(MAX_PAGE).into()
 }
 
 fn owned(values: Vec<Value<'_>>) -> Vec<Value<'static>> {

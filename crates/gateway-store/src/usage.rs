@@ -11,7 +11,6 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use ledger::{ChargeRule, HoldOutcome, LineageId, MemberId, Micros, Receipt, TokenCounts};
 
-/// Maximum rows of one query.
 pub const MAX_USAGE_LINES: u32 = 10_000;
 /// Maximum tokens counted per request, so that upstream reports cannot overflow sums.
 const MAX_TOKENS: i64 = 1_000_000_000;
@@ -41,7 +40,6 @@ pub struct UsageQuery {
     pub from_day: i32,
     pub to_day: i32,
     pub by: Vec<UsageDimension>,
-    /// Maximum rows, up to [`MAX_USAGE_LINES`].
     pub limit: u32,
 }
 
@@ -134,7 +132,6 @@ impl UsageRollup {
 }
 
 impl UsageKey {
-    /// The model, empty if unknown.
     pub(crate) fn model(&self) -> &str {
         self.model.as_deref().unwrap_or_default()
     }

@@ -28,7 +28,6 @@ pub(crate) enum Value<'a> {
     Ids(Vec<HoldUuid>),
 }
 
-/// Converts the values of a statement.
 macro_rules! values {
     ($($value:expr),* $(,)?) => { vec![$($crate::value::Value::from($value)),*] };
 }

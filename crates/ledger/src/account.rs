@@ -5,7 +5,7 @@ use crate::{
     Windows,
 };
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Account {
     pub id: MemberId,
     pub kind: AccountKind,
@@ -17,7 +17,6 @@ pub struct Account {
     pub held: Micros,
     /// A blocked member cannot open a hold.
     pub blocked: bool,
-    /// Charged requests of the current day and month.
     pub usage: Usage,
     /// Spending limit per period; `None` is unlimited. The budget of a member covers all its
     /// requests, also those that a team pays for.
@@ -26,8 +25,9 @@ pub struct Account {
 }
 
 crate::named_enum! {
-    #[derive(PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord, Default)]
     pub enum AccountKind {
+        #[default]
         Member = "member",
         /// Pays for the requests of its members.
         Team = "team",
@@ -48,24 +48,13 @@ pub struct Usage {
 pub struct UsagePeriod {
     /// The number of the day or month. Counts of an earlier one are void.
     pub number: i32,
-    /// Number of charged requests.
     pub requests: i64,
     pub charged: Micros,
 }
 
 impl Account {
     pub fn new(id: MemberId) -> Self {
-        Self {
-            id,
-            kind: AccountKind::Member,
-            team: None,
-            balance: Micros::ZERO,
-            held: Micros::ZERO,
-            blocked: false,
-            usage: Usage::default(),
-            budget: None,
-            budget_use: BudgetUse::default(),
-        }
+        Self { id, ..Self::default() }
     }
 
     /// The budget with its use; `None` is unlimited.

@@ -8,8 +8,7 @@ use crate::hold::owners;
 use crate::{
     Account, AccountKind, BudgetStatus, ChargeRule, EndResult, Hold, HoldEnd, HoldId, HoldOutcome,
     HoldRequest, IdempotencyRecord, LimitStatus, Lineage, LineageId, MemberId, Micros, Posting,
-    PostingKind, RateLimitStatus, Receipt, Refusal, Time, TokenCounts, Transfer, TransferResult,
-    Windows,
+    PostingKind, RateLimitStatus, Receipt, Refusal, Time, Transfer, TransferResult, Windows,
 };
 
 /// The rows that one transaction works on.
@@ -215,11 +214,7 @@ impl Book {
     pub fn expire(&mut self, id: HoldId, now: Time) -> EndResult {
         match self.holds.get(&id) {
             Some(hold) if hold.lease_until < now => {
-                let member = hold.member;
-                let (rule, tokens) = (ChargeRule::Expired, TokenCounts::default());
-                let (model, attempts) = (None, None);
-                let end = HoldEnd { id, member, rule, model, tokens, attempts, answered: false };
-                self.end(end, now)
+                self.end(HoldEnd::new(id, hold.member, ChargeRule::Expired), now)
             }
             _ => EndResult::AlreadyEnded,
         }
@@ -271,10 +266,6 @@ impl Book {
 
     pub fn has_hold(&self, id: HoldId) -> bool {
         self.holds.contains_key(&id)
-    }
-
-    pub fn live_hold(&self, id: HoldId) -> Option<&Hold> {
-        self.holds.get(&id)
     }
 
     pub fn has_idempotency_record(&self, lineage: LineageId, key: &str) -> bool {

@@ -11,7 +11,6 @@ pub struct HoldRequest {
     /// The requester.
     pub member: MemberId,
     pub lineage: LineageId,
-    /// The price.
     pub amount: Micros,
     /// The operation of the price list.
     pub operation: Cow<'static, str>,
@@ -57,6 +56,14 @@ pub struct HoldEnd {
     pub attempts: Option<Arc<str>>,
     /// Whether the answer is stored for later requests with the same idempotency key.
     pub answered: bool,
+}
+
+impl HoldEnd {
+    /// The end of a hold whose answer is not stored.
+    pub fn new(id: HoldId, member: MemberId, rule: ChargeRule) -> Self {
+        let (model, tokens, attempts) = (None, TokenCounts::default(), None);
+        Self { id, member, rule, model, tokens, attempts, answered: false }
+    }
 }
 
 /// Token counts that the upstream reported.
@@ -125,17 +132,6 @@ pub enum AnswerProgress {
 }
 
 impl EndReason {
-    pub const ALL: [Self; 8] = [
-        Self::Complete,
-        Self::ClientLeft,
-        Self::Cancelled,
-        Self::StreamLimit,
-        Self::UpstreamFailed,
-        Self::RequestRefused,
-        Self::ServiceFailed,
-        Self::LeaseOver,
-    ];
-
     /// The charging table, documented in `docs/member-api.md`.
     ///
     /// **Invariant:** an ending caused by the member is charged once there is content; one caused
@@ -158,10 +154,6 @@ impl EndReason {
             (Self::LeaseOver, _) => ChargeRule::Expired,
         }
     }
-}
-
-impl AnswerProgress {
-    pub const ALL: [Self; 3] = [Self::Nothing, Self::Begun, Self::Content];
 }
 
 crate::named_enum! {

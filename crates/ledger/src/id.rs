@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 const MEMBER_PREFIX: &str = "mem_";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct MemberId(pub i64);
 
@@ -26,7 +28,9 @@ impl fmt::Display for MemberId {
 }
 
 /// Id of an API key and all keys it was rotated into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct LineageId(pub i64);
 

@@ -8,7 +8,7 @@ use crate::{
 const MICROS_A_MINUTE: i64 = 60_000_000;
 
 /// The shared state of an API key and its successors.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lineage {
     pub id: LineageId,
     pub member: MemberId,
@@ -18,7 +18,6 @@ pub struct Lineage {
     pub spent: Micros,
     /// The sum of its live holds.
     pub held: Micros,
-    /// Number of live holds.
     pub running: u32,
     /// State of the rate limit: the theoretical arrival time of the next request (GCRA).
     pub next_arrival: Time,
@@ -30,7 +29,6 @@ pub struct Lineage {
 /// Limits of a key; `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// Total spend.
     pub spend: Option<Micros>,
     /// Requests per minute; the burst is as large.
     pub requests_per_minute: Option<u32>,
@@ -40,17 +38,7 @@ pub struct Limits {
 
 impl Lineage {
     pub fn new(id: LineageId, member: MemberId, limits: Limits) -> Self {
-        Self {
-            id,
-            member,
-            limits,
-            spent: Micros::ZERO,
-            held: Micros::ZERO,
-            running: 0,
-            next_arrival: Time::default(),
-            budget_use: BudgetUse::default(),
-            last_used: Time::default(),
-        }
+        Self { id, member, limits, ..Self::default() }
     }
 
     pub fn budget_status(&self, windows: &Windows) -> Option<BudgetStatus> {

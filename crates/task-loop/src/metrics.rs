@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use usage_metrics::catalogue::{
     Attribution, CallRole, Entrypoint, ExecutionSurface, LatencyBucket, ModelCall,
-    ModelCallOutcome, TaskFinished, TaskStarted, ToolApproval, ToolCall, ToolCategory, ToolOutcome,
+    ModelCallOutcome, RetryBucket, TaskFinished, TaskStarted, ToolApproval, ToolCall, ToolCategory,
+    ToolOutcome,
 };
 use usage_metrics::mapping::{bucket, locality, model, provider, route, tool};
 use usage_metrics::recorder::Recorder;
@@ -32,7 +33,7 @@ impl TaskMetrics {
     pub(crate) fn task_finished(&self, end: &TaskEnd, took: Duration, spent: &TaskUsage) {
         let ending = end.ending();
         self.recorder.count(&TaskFinished {
-            duration_bucket: bucket::duration_of(took),
+            duration_bucket: bucket::duration(took),
             end_reason: ending.end_reason,
             entrypoint: self.entrypoint,
             execution_surface: self.surface,
@@ -61,12 +62,12 @@ impl TaskMetrics {
         self.recorder.count(&ModelCall {
             call_role: CallRole::Primary,
             locality: locality::of(host.as_deref(), provider_family),
-            model_family: model::family(None, answered, Some(&asked.id)),
+            model_family: model::family(answered, Some(&asked.id)),
             outcome,
             provider_family,
         });
         let model = route::model(answered, Some(&asked.id));
-        let provider = route::provider(None, asked.provider());
+        let provider = route::provider(asked.provider());
         self.recorder.count_route(&model, &provider);
     }
 
@@ -78,9 +79,9 @@ impl TaskMetrics {
         }
         self.recorder.count(&ToolCall {
             approval_outcome: tool::call_approval(answer),
-            latency_bucket: bucket::latency_of(outcome.took),
+            latency_bucket: bucket::latency(outcome.took),
             outcome: outcome.how.counted(),
-            retry_count_bucket: bucket::retries(Some(0)),
+            retry_count_bucket: RetryBucket::Zero,
             tool_category: outcome.category,
         });
     }
@@ -90,7 +91,7 @@ impl TaskMetrics {
             approval_outcome: tool::call_approval(None),
             latency_bucket: LatencyBucket::Unknown,
             outcome: ToolOutcome::Cancelled,
-            retry_count_bucket: bucket::retries(Some(0)),
+            retry_count_bucket: RetryBucket::Zero,
             tool_category: ToolCategory::Mcp,
         });
     }

@@ -73,10 +73,8 @@ impl Day {
 /// `2026-07-28`.
 impl fmt::Display for Day {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let date = time::OffsetDateTime::from_unix_timestamp(self.0 * (DAY_MS / 1000))
-            .unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
-        let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
-        write!(out, "{year:04}-{month:02}-{day:02}")
+        let start = time::OffsetDateTime::from_unix_timestamp(self.0 * (DAY_MS / 1000));
+        start.unwrap_or(time::OffsetDateTime::UNIX_EPOCH).date().fmt(out)
     }
 }
 

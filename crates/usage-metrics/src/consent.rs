@@ -6,23 +6,12 @@
 
 use std::fmt;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    #[default]
-    Off,
-    Local,
-}
-
-impl Mode {
-    pub const fn text(self) -> &'static str {
-        match self {
-            Mode::Off => "off",
-            Mode::Local => "local",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Mode> {
-        [Mode::Off, Mode::Local].into_iter().find(|mode| mode.text() == text)
+crate::text_enum::text_enum! {
+    #[derive(Default)]
+    pub enum Mode {
+        #[default]
+        Off = "off",
+        Local = "local",
     }
 }
 

@@ -12,4 +12,5 @@ pub mod package;
 pub mod recorder;
 pub mod schema;
 pub mod store;
+mod text_enum;
 pub mod validate;

@@ -14,38 +14,23 @@ use crate::catalogue::{
 use crate::mapping::skill;
 use crate::mapping::task::TaskEnding;
 use crate::package::{Counter, Package};
-use crate::validate::{DAY_SECONDS, EntryPositions, parse_date_time};
+use crate::validate::{DAY_SECONDS, parse_date_time, positions};
 
-/// The subject of a warning. The codes are stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub enum Code {
-    /// `period_end` is not after `period_start`.
-    L001,
-    /// `generated_at` is before `period_start`.
-    L002,
-    /// The period is not one UTC day.
-    L003,
-    /// Two entries have the same name and dimensions.
-    L004,
-    /// Outcome, end reason and termination of a task contradict each other.
-    L005,
-    /// The dimensions of a skill load contradict each other.
-    L006,
-}
-
-impl Code {
-    pub const ALL: &'static [Code] =
-        &[Code::L001, Code::L002, Code::L003, Code::L004, Code::L005, Code::L006];
-
-    pub const fn text(self) -> &'static str {
-        match self {
-            Code::L001 => "L001",
-            Code::L002 => "L002",
-            Code::L003 => "L003",
-            Code::L004 => "L004",
-            Code::L005 => "L005",
-            Code::L006 => "L006",
-        }
+crate::text_enum::text_enum! {
+    /// The subject of a warning. The codes are stable.
+    pub enum Code {
+        /// `period_end` is not after `period_start`.
+        L001 = "L001",
+        /// `generated_at` is before `period_start`.
+        L002 = "L002",
+        /// The period is not one UTC day.
+        L003 = "L003",
+        /// Two entries have the same name and dimensions.
+        L004 = "L004",
+        /// Outcome, end reason and termination of a task contradict each other.
+        L005 = "L005",
+        /// The dimensions of a skill load contradict each other.
+        L006 = "L006",
     }
 }
 
@@ -67,19 +52,21 @@ pub fn lint(document: &[u8], package: &Package) -> Vec<Warning> {
     periods(package, &mut found);
     duplicates(package, &mut found);
     for (index, metric) in package.metrics.iter().enumerate() {
-        if let Counter::Cell(cell) = metric.counter {
-            coherence(index, cell, &mut found);
+        if let Counter::Cell(cell) = metric.counter
+            && let Some((code, message)) = contradiction(cell)
+        {
+            found.push((code, entry(index), message));
         }
     }
-    place(document, found)
+    add_positions(document, found)
 }
 
-enum Location {
-    Field(&'static str),
-    Entry(usize),
-}
+/// Code, JSON pointer and message of a warning.
+type LintFinding = (Code, String, String);
 
-type LintFinding = (Code, Location, String);
+fn entry(index: usize) -> String {
+    format!("/metrics/{index}")
+}
 
 fn periods(package: &Package, found: &mut Vec<LintFinding>) {
     let moments = (
@@ -91,13 +78,13 @@ fn periods(package: &Package, found: &mut Vec<LintFinding>) {
     let (start_text, end_text) = (&package.period_start, &package.period_end);
     if end <= start {
         let message = format!("the period ends at {end_text}, not after its start at {start_text}");
-        found.push((Code::L001, Location::Field("period_end"), message));
+        found.push((Code::L001, "/period_end".to_owned(), message));
     } else {
         let midnight = start.seconds.rem_euclid(DAY_SECONDS) == 0 && start.fraction.is_empty();
         let one_day = end.seconds - start.seconds == DAY_SECONDS && end.fraction.is_empty();
         if !(midnight && one_day) {
             let message = format!("the period from {start_text} to {end_text} is not one UTC day");
-            found.push((Code::L003, Location::Field("period_start"), message));
+            found.push((Code::L003, "/period_start".to_owned(), message));
         }
     }
     if generated < start {
@@ -105,7 +92,7 @@ fn periods(package: &Package, found: &mut Vec<LintFinding>) {
             "generated at {}, before the period starts at {start_text}",
             package.generated_at
         );
-        found.push((Code::L002, Location::Field("generated_at"), message));
+        found.push((Code::L002, "/generated_at".to_owned(), message));
     }
 }
 
@@ -117,78 +104,59 @@ fn duplicates(package: &Package, found: &mut Vec<LintFinding>) {
             let message = format!(
                 "{name} has the same dimensions as /metrics/{first}; readers must add the values"
             );
-            found.push((Code::L004, Location::Entry(index), message));
+            found.push((Code::L004, entry(index), message));
         } else {
             first_at.insert(&metric.counter, index);
         }
     }
 }
 
-fn coherence(index: usize, cell: Cell, found: &mut Vec<LintFinding>) {
-    let values = cell.values();
-    let value = |key: &str| {
-        let at = cell.kind().spec().keys.iter().position(|known| *known == key)?;
-        values.get(at).copied()
-    };
+/// The warning about dimensions that contradict each other.
+fn contradiction(cell: Cell) -> Option<(Code, String)> {
+    let (keys, values) = (cell.kind().spec().keys, cell.values());
+    let value = |key: &str| values.get(keys.iter().position(|known| *known == key)?).copied();
     match cell.kind() {
         Kind::TaskFinished => {
-            let parts = (
-                value("outcome").and_then(TaskOutcome::parse),
-                value("end_reason").and_then(EndReason::parse),
-                value("termination").and_then(Termination::parse),
+            let outcome = TaskOutcome::parse(value("outcome")?)?;
+            let reason = EndReason::parse(value("end_reason")?)?;
+            let termination = Termination::parse(value("termination")?)?;
+            let required = TaskEnding::of(reason);
+            let message = format!(
+                "end_reason {reason} requires outcome {} and termination {}, found {outcome} and \
+                 {termination}",
+                required.outcome, required.termination
             );
-            let (Some(outcome), Some(reason), Some(termination)) = parts else { return };
-            if !TaskEnding::is_legal(outcome, reason, termination) {
-                let right = TaskEnding::of(reason);
-                let message = format!(
-                    "end_reason {reason} requires outcome {} and termination {}, found {outcome} \
-                     and {termination}",
-                    right.outcome, right.termination
-                );
-                found.push((Code::L005, Location::Entry(index), message));
-            }
+            let is_legal = TaskEnding::is_legal(outcome, reason, termination);
+            (!is_legal).then_some((Code::L005, message))
         }
         Kind::SkillLoad => {
-            let parts = (
-                value("post_patch_state").and_then(PostPatchState::parse),
-                value("provenance").and_then(Provenance::parse),
-                value("reuse_state").and_then(ReuseState::parse),
-                value("use_count_bucket").and_then(CountBucket::parse),
-            );
-            let (Some(post_patch_state), Some(provenance), Some(reuse_state), Some(bucket)) = parts
-            else {
-                return;
+            let load = SkillLoad {
+                post_patch_state: PostPatchState::parse(value("post_patch_state")?)?,
+                provenance: Provenance::parse(value("provenance")?)?,
+                reuse_state: ReuseState::parse(value("reuse_state")?)?,
+                use_count_bucket: CountBucket::parse(value("use_count_bucket")?)?,
             };
-            let use_count_bucket = bucket;
-            let load = SkillLoad { post_patch_state, provenance, reuse_state, use_count_bucket };
-            if !skill::is_coherent(&load) {
-                let message = format!(
-                    "{reuse_state} is inconsistent with {post_patch_state} and a use count of \
-                     {bucket}: a first use has count 1 and no earlier patch, a reuse has at least \
-                     count 2"
-                );
-                found.push((Code::L006, Location::Entry(index), message));
-            }
+            let message = format!(
+                "{} is inconsistent with {} and a use count of {}: a first use has count 1 and no \
+                 earlier patch, a reuse has at least count 2",
+                load.reuse_state, load.post_patch_state, load.use_count_bucket
+            );
+            (!skill::is_coherent(&load)).then_some((Code::L006, message))
         }
-        _ => {}
+        _ => None,
     }
 }
 
-fn place(document: &[u8], found: Vec<LintFinding>) -> Vec<Warning> {
+fn add_positions(document: &[u8], found: Vec<LintFinding>) -> Vec<Warning> {
     if found.is_empty() {
         return Vec::new();
     }
-    let places = EntryPositions::find(document);
-    let mut warnings: Vec<Warning> = found
-        .into_iter()
-        .map(|(code, place, message)| {
-            let (pointer, (line, column)) = match place {
-                Location::Field(key) => (format!("/{key}"), places.field(key)),
-                Location::Entry(index) => (format!("/metrics/{index}"), places.entry(index)),
-            };
-            Warning { code, pointer, line, column, message }
-        })
-        .collect();
+    let positions = positions(document);
+    let warning = |(code, pointer, message): LintFinding| {
+        let (line, column) = positions.get(&pointer).copied().unwrap_or((1, 1));
+        Warning { code, pointer, line, column, message }
+    };
+    let mut warnings: Vec<Warning> = found.into_iter().map(warning).collect();
     warnings.sort_by_key(|warning| (warning.line, warning.column, warning.code));
     warnings
 }

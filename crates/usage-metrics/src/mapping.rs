@@ -39,8 +39,3 @@ fn normalise(raw: &str) -> Cow<'_, str> {
 fn normalise_optional(raw: Option<&str>) -> Cow<'_, str> {
     normalise(raw.unwrap_or_default())
 }
-
-/// The first of two words that is not empty, trimmed; empty if there is none.
-fn first_non_empty<'a>(first: Option<&'a str>, second: Option<&'a str>) -> &'a str {
-    [first, second].into_iter().flatten().map(str::trim).find(|word| !word.is_empty()).unwrap_or("")
-}

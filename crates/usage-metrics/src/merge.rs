@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use crate::catalogue::Kind;
-use crate::package::{Counter, Metric, Package, Resource, SchemaVersion};
+use crate::package::{Counter, Metric, Package, Resource};
 use crate::validate::{DateTime, parse_date_time};
 
 #[derive(Debug, thiserror::Error)]
@@ -64,10 +64,7 @@ fn sum(mut packages: Vec<Package>) -> Result<Package, MergeError> {
             let total = match counter.kind() {
                 // The client counts as active once.
                 Kind::ClientActive => 1,
-                _ => total.checked_add(value).ok_or_else(|| MergeError::SumTooLarge {
-                    name: counter.kind().name(),
-                    dimensions: counter.dimensions_json(),
-                })?,
+                _ => add(total, value, &counter)?,
             };
             totals.insert(counter, total);
         }
@@ -82,7 +79,14 @@ fn sum(mut packages: Vec<Package>) -> Result<Package, MergeError> {
         .unwrap_or_default();
     let metrics = totals.into_iter().map(|(counter, value)| Metric { counter, value }).collect();
     let first = packages.swap_remove(0);
-    Ok(Package { generated_at, metrics, package_id, schema_version: SchemaVersion, ..first })
+    Ok(Package { generated_at, metrics, package_id, ..first })
+}
+
+pub(crate) fn add(total: u64, value: u64, counter: &Counter) -> Result<u64, MergeError> {
+    total.checked_add(value).ok_or_else(|| MergeError::SumTooLarge {
+        name: counter.kind().name(),
+        dimensions: counter.dimensions_json(),
+    })
 }
 
 /// Equal packages always merge to the same id.

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Architecture, InstallMethod, OsFamily, SCHEMA_VERSION};
+use crate::catalogue::{Architecture, InstallMethod, OsFamily};
 
 /// Maximum size of a package in bytes, as accepted by collectors.
 pub const MAX_PACKAGE_BYTES: usize = 1024 * 1024;
@@ -29,16 +29,7 @@ pub struct Package {
     pub period_end: String,
     pub period_start: String,
     pub resource: Resource,
-    pub schema_version: SchemaVersion,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SchemaVersion;
-
-impl Serialize for SchemaVersion {
-    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_str(SCHEMA_VERSION)
-    }
+    pub schema_version: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 //! Counting is lock-free; it never blocks, never fails and never touches a file. A background
 //! thread takes the counts once a second, or on request, and stores them in one transaction. While
 //! the store cannot be written, the counts stay in memory. Lost events are counted too, and shown
-//! by [`Health`] and the summary of the store.
+//! by the summary of the store.
 
 mod cells;
 mod pending;
@@ -23,7 +23,7 @@ pub use routes::MAX_ROUTES;
 use crate::catalogue::{Cell, Event};
 use crate::clock::Clock;
 use crate::package::Resource;
-use crate::store::{DEFAULT_RETENTION_DAYS, ErrorKind, NewId, StoreFolder};
+use crate::store::{DEFAULT_RETENTION_DAYS, NewId, StoreFolder};
 use cells::CellTable;
 use routes::RouteTable;
 use worker::{Request, Worker};
@@ -67,21 +67,6 @@ pub enum FlushResult {
     Pending,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Health {
-    /// Increments in memory that could not be stored.
-    pub waiting: u64,
-    /// Lost events that are not in the store's count yet.
-    pub lost: u64,
-    pub trouble: Option<StoreFailure>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoreFailure {
-    pub kind: ErrorKind,
-    pub message: String,
-}
-
 /// Counts events. Clones share one store.
 #[derive(Debug, Clone)]
 pub struct Recorder {
@@ -98,7 +83,6 @@ struct Shared {
     /// Whether the background thread was notified.
     awake: AtomicBool,
     lost: AtomicU64,
-    health: Mutex<Health>,
 }
 
 #[derive(Debug)]
@@ -167,19 +151,6 @@ impl Recorder {
     /// Stores the counts so far and stops the background thread. Later events are lost.
     pub fn close(&self, wait: Duration) -> FlushResult {
         self.inner.as_ref().map_or(FlushResult::Stored, |inner| inner.close(wait))
-    }
-
-    pub fn health(&self) -> Health {
-        let Some(inner) = &self.inner else { return Health::default() };
-        let mut health = inner.shared.health().clone();
-        health.lost += inner.shared.lost.load(Ordering::Relaxed);
-        health
-    }
-}
-
-impl Shared {
-    fn health(&self) -> std::sync::MutexGuard<'_, Health> {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

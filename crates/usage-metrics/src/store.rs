@@ -22,6 +22,7 @@ pub use summary::{RejectedCounter, Summary};
 use std::time::Duration;
 
 use rusqlite::Connection;
+use rusqlite::types::FromSql;
 use uuid::Uuid;
 
 /// Maximum wait of an operation for another process before the store is busy.
@@ -43,6 +44,12 @@ impl Store {
     fn writable(&mut self) -> Result<()> {
         self.obstacle.take().map_or(Ok(()), Err)
     }
+}
+
+/// A value of the table `state` that every store has.
+fn state<T: FromSql>(connection: &Connection, key: &str) -> Result<T> {
+    let sql = "SELECT value FROM state WHERE key = ?1";
+    Ok(connection.query_row(sql, [key], |row| row.get(0))?)
 }
 
 type Result<T> = std::result::Result<T, Error>;

@@ -13,14 +13,13 @@ mod nearest;
 mod number;
 mod rules;
 mod scan;
-mod short_text;
 mod violation;
 
 #[cfg(test)]
 mod tests;
 
 pub use datetime::{DAY_SECONDS, DateTime, is_date_time, parse_date_time};
-pub(crate) use findings::EntryPositions;
+pub(crate) use findings::positions;
 pub(crate) use number::parse_count;
 pub use scan::MAX_DEPTH;
 pub use violation::{Allowed, MAX_FOUND_CHARS, Problem, Violation};
@@ -51,13 +50,13 @@ pub fn validate(document: &[u8]) -> Verdict {
 }
 
 pub fn validate_with(document: &[u8], max_violations: usize) -> Verdict {
-    run(document, max_violations, FastPath::Enabled)
+    run(document, max_violations, fast_path::entry)
 }
 
 /// Validates without the fast path, as a reference for tests.
 #[doc(hidden)]
 pub fn validate_without_fast_path(document: &[u8]) -> Verdict {
-    run(document, MAX_VIOLATIONS, FastPath::Disabled)
+    run(document, MAX_VIOLATIONS, |_, _| None)
 }
 
 fn run(document: &[u8], max_violations: usize, fast_path: FastPath) -> Verdict {

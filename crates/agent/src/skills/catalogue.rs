@@ -7,7 +7,6 @@ use std::path::Path;
 use task_loop::nearest;
 use task_loop::untrusted::printable;
 use usage_metrics::catalogue::Provenance;
-use usage_metrics::mapping::skill::{SkillOrigin, provenance};
 
 use super::document::Document;
 use super::folder::Folder;
@@ -39,13 +38,13 @@ impl SkillLocation {
     }
 
     pub(crate) fn provenance(&self, record: &SkillRecord) -> Provenance {
-        provenance(&SkillOrigin {
-            created_by_agent: false,
-            installed_from_hub: record.installed.is_some(),
-            only_in_external_dirs: self.shelf == SkillScope::Project && !self.is_in_home,
-            in_local_tree: self.is_in_home,
-            has_record: true,
-        })
+        if record.installed.is_some() {
+            Provenance::Installed
+        } else if self.shelf == SkillScope::Project && !self.is_in_home {
+            Provenance::External
+        } else {
+            Provenance::Local
+        }
     }
 
     pub(crate) fn document(&self) -> Result<Document, Problem> {

@@ -1,5 +1,6 @@
 //! Packages made, shown, merged and exported.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use agent_test_support::command::TestHome;
@@ -41,8 +42,8 @@ pub(crate) fn fill(bench: &TestHome) {
         active: days == 0,
         lost: 0,
     };
-    let first = batch(0, vec![(route.clone(), 3), (denied, 2)]);
-    store.add(&[first, batch(1, vec![(route, 6)])]).unwrap();
+    let first = batch(0, BTreeMap::from([(route.clone(), 3), (denied, 2)]));
+    store.add(&[first, batch(1, BTreeMap::from([(route, 6)]))]).unwrap();
 }
 
 fn filled() -> TestHome {

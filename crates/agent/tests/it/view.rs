@@ -64,6 +64,7 @@ fn add(store: &mut Store, at: Timestamp, counts: Vec<(Counter, u64)>) {
         install_method: InstallMethod::Git,
         os_family: OsFamily::Linux,
     };
+    let counts = counts.into_iter().collect();
     let batch = CounterBatch { at, resource, counts, active: true, lost: 0 };
     store.add(&[batch]).unwrap();
 }

@@ -27,12 +27,6 @@ const PLAN_BY_KEY: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off
 /// Maximum number of prepared statements per connection, besides those of batches.
 const MAX_PREPARED: usize = 256;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ConnectionPurpose {
-    Batches,
-    Other,
-}
-
 pub(crate) struct PgConnection {
     pub(super) client: Client,
     /// The task that drives the connection, unless a [`ConnectionDriver`] does.
@@ -64,28 +58,22 @@ impl ConnectionDriver {
 impl PgConnection {
     /// Opens a connection that a spawned task drives.
     pub(super) async fn open(config: &PgConfig) -> Result<Self> {
-        let (mut connection, driver) = Self::open_in_time(config, ConnectionPurpose::Other).await?;
+        let (mut connection, driver) = Self::open_in_time(config, "").await?;
         connection.task = driver.0.map(tokio::spawn);
         Ok(connection)
     }
 
     /// Opens a connection for batches, which the returned driver must drive.
     pub(super) async fn open_driven(config: &PgConfig) -> Result<(Self, ConnectionDriver)> {
-        Self::open_in_time(config, ConnectionPurpose::Batches).await
+        Self::open_in_time(config, PLAN_BY_KEY).await
     }
 
-    async fn open_in_time(
-        config: &PgConfig,
-        purpose: ConnectionPurpose,
-    ) -> Result<(Self, ConnectionDriver)> {
-        let opened = timeout(config.options.timeout, Self::connect(config, purpose)).await;
+    async fn open_in_time(config: &PgConfig, settings: &str) -> Result<(Self, ConnectionDriver)> {
+        let opened = timeout(config.options.timeout, Self::connect(config, settings)).await;
         opened.map_err(|_| timed_out())?
     }
 
-    async fn connect(
-        config: &PgConfig,
-        purpose: ConnectionPurpose,
-    ) -> Result<(Self, ConnectionDriver)> {
+    async fn connect(config: &PgConfig, settings: &str) -> Result<(Self, ConnectionDriver)> {
         let (connection, mut driver) = match Self::connect_with(config, &config.driver).await {
             // `prefer` accepts unencrypted connections, so it must not fail because of a certificate
             // that nobody asked to verify.
@@ -99,7 +87,13 @@ impl PgConnection {
             }
             other => other?,
         };
-        let settings = settings(config, purpose);
+        let timeout_ms = config.options.timeout.as_millis().max(1);
+        let durable = if config.options.power_loss_safe { "on" } else { "off" };
+        let settings = format!(
+            "SET client_min_messages = error; SET synchronous_commit = {durable}; \
+             SET lock_timeout = {timeout_ms}; SET statement_timeout = {timeout_ms}; \
+             SET idle_in_transaction_session_timeout = {timeout_ms}; {settings}"
+        );
         driver.run(connection.client.batch_execute(&settings)).await?;
         Ok((connection, driver))
     }
@@ -159,19 +153,4 @@ impl fmt::Debug for PgConnection {
             .field("is_closed", &self.client.is_closed())
             .finish_non_exhaustive()
     }
-}
-
-fn settings(config: &PgConfig, purpose: ConnectionPurpose) -> String {
-    let timeout_ms = config.options.timeout.as_millis().max(1);
-    let durable = if config.options.power_loss_safe { "on" } else { "off" };
-    let mut settings = format!(
-        "SET client_min_messages = error; SET synchronous_commit = {durable}; \
-         SET lock_timeout = {timeout_ms}; SET statement_timeout = {timeout_ms}; \
-         SET idle_in_transaction_session_timeout = {timeout_ms}"
-    );
-    if purpose == ConnectionPurpose::Batches {
-        settings.push_str("; ");
-        settings.push_str(PLAN_BY_KEY);
-    }
-    settings
 }

@@ -1,28 +1,12 @@
 //! Maps errors of the driver and the server to errors of the store.
 
 use std::error::Error as _;
-use std::fmt;
 use std::io;
 
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{WasNull, WrongType};
 
 use crate::Error;
-
-/// Code and message of the server. Its details are left out, because they quote values of rows.
-#[derive(Debug)]
-struct ServerError {
-    code: String,
-    message: String,
-}
-
-impl fmt::Display for ServerError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} (SQLSTATE {})", self.message, self.code)
-    }
-}
-
-impl std::error::Error for ServerError {}
 
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
@@ -38,19 +22,18 @@ impl From<tokio_postgres::Error> for Error {
             };
         };
         let code = server.code().code();
-        let constraint = server.constraint().map(str::to_owned);
-        let source =
-            Box::new(ServerError { code: code.to_owned(), message: server.message().to_owned() });
+        // Details of the server are left out, because they quote values of rows.
+        let message = format!("{} (SQLSTATE {code})", server.message());
         match (code, &code[..code.len().min(2)]) {
-            ("53100", _) => Error::Full(source),
+            ("53100", _) => Error::Full(message.into()),
             // Shutting down, starting, cancelled, locked, read-only after a failover, out of memory or
             // connections, an I/O error, or a conflict with other transactions.
             ("55P03" | "25006" | "25P03", _) | (_, "08" | "40" | "53" | "57" | "58") => {
-                Error::Unavailable(source)
+                Error::Unavailable(message.into())
             }
-            (_, "23") => Error::Damaged(constraint.unwrap_or_else(|| source.to_string())),
-            (_, "XX") => Error::Damaged(source.to_string()),
-            _ => Error::Refused(source),
+            (_, "23") => Error::Damaged(server.constraint().map_or(message, str::to_owned)),
+            (_, "XX") => Error::Damaged(message),
+            _ => Error::Refused(message.into()),
         }
     }
 }
@@ -63,9 +46,9 @@ pub(super) fn is_conflict(error: &tokio_postgres::Error) -> bool {
 }
 
 /// Maps a violated unique constraint to [`Error::Exists`].
-pub(super) fn exists(what: &'static str) -> impl FnOnce(tokio_postgres::Error) -> Error {
-    move |error| match error.code() {
-        Some(&SqlState::UNIQUE_VIOLATION) => Error::Exists(what),
+pub(super) fn exists(what: Option<&'static str>) -> impl FnOnce(tokio_postgres::Error) -> Error {
+    move |error| match (what, error.code()) {
+        (Some(what), Some(&SqlState::UNIQUE_VIOLATION)) => Error::Exists(what),
         _ => error.into(),
     }
 }

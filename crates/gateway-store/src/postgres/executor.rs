@@ -19,23 +19,18 @@ impl Executor for PgConnection {
         found.iter().map(|row| T::read(&mut Row::from(row))).collect()
     }
 
-    async fn run(&mut self, sql: &str, values: Vec<Value<'_>>) -> Result<u64> {
+    async fn execute(
+        &mut self,
+        sql: &str,
+        values: Vec<Value<'_>>,
+        unique: Option<&'static str>,
+    ) -> Result<u64> {
         if for_postgres(sql).is_empty() {
             return Ok(0);
         }
         let statement = self.statement(sql).await?;
-        Ok(self.client.execute(&statement, &parameters(&values)).await?)
-    }
-
-    async fn run_unique(
-        &mut self,
-        what: &'static str,
-        sql: &str,
-        values: Vec<Value<'_>>,
-    ) -> Result<u64> {
-        let statement = self.statement(sql).await?;
         let changed = self.client.execute(&statement, &parameters(&values)).await;
-        changed.map_err(exists(what))
+        changed.map_err(exists(unique))
     }
 
     async fn load(&mut self, needed: &RowSet) -> Result<LoadedBatch> {

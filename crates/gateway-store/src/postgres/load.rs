@@ -68,7 +68,7 @@ async fn query(
     let members: Vec<i64> = needed.members.iter().map(|id| id.0).collect();
     let lineages: Vec<i64> = needed.lineages.iter().map(|id| id.0).collect();
     let new_holds: Vec<HoldUuid> = needed.new_holds.iter().map(|(id, _)| HoldUuid(*id)).collect();
-    let mut holds: Vec<HoldUuid> = needed.holds.keys().copied().map(HoldUuid).collect();
+    let mut holds: Vec<HoldUuid> = needed.holds.iter().map(|(id, _)| HoldUuid(*id)).collect();
     holds.extend_from_slice(&new_holds);
     let (key_lineages, keys): (Vec<i64>, Vec<&str>) =
         needed.idempotency_keys.iter().map(|(id, key)| (id.0, key.as_str())).unzip();

@@ -45,10 +45,6 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(7310577375801501002)";
 
 const RECORD: &str = "INSERT INTO schema_version (version, at) VALUES ($1, {now})";
 
-fn newest() -> i64 {
-    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
-}
-
 pub(super) async fn state(client: &mut Client) -> Result<SchemaState> {
     let transaction = client.transaction().await?;
     state_of(&transaction).await
@@ -65,12 +61,11 @@ async fn state_of(transaction: &Transaction<'_>) -> Result<SchemaState> {
     }
     let row = transaction.query_one("SELECT max(version) FROM schema_version", &[]).await;
     let version: Option<i64> = row?.get(0);
-    Ok(match version.unwrap_or(0) {
-        version if version == newest() && found.len() == TABLES.len() => {
-            SchemaState::Current(version)
+    Ok(match SchemaState::of(version.unwrap_or(0), MIGRATIONS.len()) {
+        SchemaState::Current(version) if found.len() != TABLES.len() => {
+            SchemaState::Unknown(version)
         }
-        version if (1..newest()).contains(&version) => SchemaState::Old(version),
-        version => SchemaState::Unknown(version),
+        state => state,
     })
 }
 

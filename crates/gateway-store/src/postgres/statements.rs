@@ -27,8 +27,8 @@ const LOCK_MEMBERS: &str = "WHERE id = ANY($1::bigint[] \
 const OF_LINEAGES: &str =
     "WHERE id = ANY($1 || ARRAY(SELECT lineage FROM holds WHERE id = ANY($2)))";
 
-const LIVE_HOLDS: &str = "SELECT h.id, h.member, h.payer, h.lineage, h.amount, h.operation, \
-        h.model, h.owner, h.since, h.lease_until, h.idempotency, r.body_sha256, r.answered \
+const LIVE_HOLDS: &str = "SELECT h.id, h.member, coalesce(h.payer, h.member), h.lineage, \
+        h.amount, h.operation, h.model, h.owner, h.since, h.lease_until, h.idempotency, r.body_sha256, r.answered \
     FROM holds h \
     LEFT JOIN repeats r ON r.lineage = h.lineage AND r.word = h.idempotency AND r.hold = h.id \
     WHERE h.id = ANY($1)";

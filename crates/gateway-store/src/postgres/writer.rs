@@ -1,7 +1,7 @@
 //! Collects the operations that wait at the same time into one transaction.
 //!
-//! While one transaction commits, the operations of the next one wait. Several tasks with separate
-//! connections could take turns, because the lock on a member's row keeps its operations in order.
+//! While one transaction commits, the operations of the next one wait. Concurrent transactions would
+//! have fewer operations each, at the same cost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,12 +22,8 @@ use crate::batch_rows::{BatchWrites, LoadedBatch, RowSet};
 use crate::error::Result;
 use crate::{AuditEntry, Error};
 
-/// Capacity of the queue.
 const MAX_WAITING: usize = 16_384;
-/// Maximum operations per transaction.
 const MAX_BATCH: usize = 512;
-/// Concurrent transactions. More of them would have fewer operations each, at the same cost.
-const MAX_IN_FLIGHT: usize = 1;
 /// Maximum tries of a transaction that conflicts with others.
 const MAX_TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -37,7 +33,7 @@ const MAX_PAUSE: Duration = Duration::from_millis(500);
 pub(super) struct Writer {
     operations: mpsc::Sender<QueuedOperation>,
     stop: Arc<Notify>,
-    tasks: Mutex<JoinSet<()>>,
+    task: Mutex<JoinSet<()>>,
 }
 
 struct QueuedOperation {
@@ -45,24 +41,21 @@ struct QueuedOperation {
     queued_at: Instant,
 }
 
-/// The receiving side. The task that holds its lock collects the next batch.
 struct Queue {
     operations: mpsc::Receiver<QueuedOperation>,
     stop: Arc<Notify>,
 }
 
 impl Writer {
-    /// Starts the tasks, which connect on the first operation.
+    /// Starts the task, which connects on the first operation.
     pub(super) fn start(config: &Arc<PgConfig>) -> Self {
         let (sender, operations) = mpsc::channel(MAX_WAITING);
         let stop = Arc::new(Notify::new());
-        let queue = Arc::new(Mutex::new(Queue { operations, stop: Arc::clone(&stop) }));
-        let mut tasks = JoinSet::new();
-        for _ in 0..MAX_IN_FLIGHT {
-            let task = BatchTask { config: Arc::clone(config), connection: None };
-            tasks.spawn(task.run(Arc::clone(&queue)));
-        }
-        Self { operations: sender, stop, tasks: Mutex::new(tasks) }
+        let queue = Queue { operations, stop: Arc::clone(&stop) };
+        let batches = BatchTask { config: Arc::clone(config), queue, connection: None };
+        let mut task = JoinSet::new();
+        task.spawn(batches.run());
+        Self { operations: sender, stop, task: Mutex::new(task) }
     }
 
     /// Queues an operation, which always gets a reply.
@@ -77,8 +70,7 @@ impl Writer {
     /// Rejects new operations and waits for the queued ones.
     pub(super) async fn close(&self) {
         self.stop.notify_one();
-        let mut tasks = self.tasks.lock().await;
-        while tasks.join_next().await.is_some() {}
+        self.task.lock().await.join_next().await;
     }
 }
 
@@ -112,22 +104,20 @@ impl Queue {
 
 struct BatchTask {
     config: Arc<PgConfig>,
+    queue: Queue,
     connection: Option<(PgConnection, ConnectionDriver)>,
 }
 
 impl BatchTask {
-    async fn run(mut self, queue: Arc<Mutex<Queue>>) {
+    async fn run(mut self) {
         loop {
-            let mut queue = queue.lock().await;
             let taken = match &mut self.connection {
-                Some((_, driver)) => driver.run(queue.take()).await,
-                None => queue.take().await,
+                Some((_, driver)) => driver.run(self.queue.take()).await,
+                None => self.queue.take().await,
             };
             let Some(mut queued) = taken else { return };
-            // The queue stays locked, because another task could not connect either.
-            let connected = self.connect(&mut queue, &mut queued).await;
+            let connected = self.connect(&mut queued).await;
             let Some((connection, mut driver)) = connected else { continue };
-            drop(queue);
             let operations = queued.into_iter().map(|queued| queued.operation).collect();
             let done = Box::pin(transact(&connection, &self.config, operations));
             if driver.run(done).await {
@@ -139,7 +129,6 @@ impl BatchTask {
     /// Returns the connection, opened again if it was lost; `None` if no operation waits any more.
     async fn connect(
         &mut self,
-        queue: &mut Queue,
         queued: &mut Vec<QueuedOperation>,
     ) -> Option<(PgConnection, ConnectionDriver)> {
         let open = self.connection.take().filter(|(connection, _)| !connection.client.is_closed());
@@ -153,7 +142,7 @@ impl BatchTask {
                 Err(error) => error,
             };
             tracing::warn!(%error, ?pause, "cannot connect to PostgreSQL");
-            queue.refuse_late(queued, self.config.options.timeout, &error);
+            self.queue.refuse_late(queued, self.config.options.timeout, &error);
             if queued.is_empty() {
                 return None;
             }

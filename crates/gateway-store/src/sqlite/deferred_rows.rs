@@ -13,7 +13,6 @@ use rusqlite::Connection;
 use super::connection::ConnectionExt;
 use super::rows;
 use super::save::{self, LastPostings};
-use super::usage;
 use crate::Calendar;
 use crate::error::Result;
 use crate::usage::UsageRollup;
@@ -64,7 +63,7 @@ impl DeferredRows {
         save::write_accounts(db, accounts, last)?;
         let lineages = self.lineages.iter().filter_map(|id| book.lineage(*id));
         save::write_lineages(db, lineages)?;
-        usage::add(db, &self.usage)
+        save::write_usage(db, &self.usage)
     }
 }
 
@@ -125,7 +124,7 @@ pub(super) fn apply_postings(db: &Connection, calendar: &Calendar) -> Result<()>
     let CurrentRows { accounts, lineages, last, usage } = CurrentRows::read(db, calendar)?;
     save::write_accounts(db, accounts.values(), &last)?;
     save::write_lineages(db, lineages.values())?;
-    usage::add(db, &usage)?;
+    save::write_usage(db, &usage)?;
     mark_all_applied(db)
 }
 

@@ -29,9 +29,9 @@ impl From<rusqlite::Error> for Error {
 }
 
 /// Maps a violated unique constraint to [`Error::Exists`].
-pub(super) fn exists(what: &'static str) -> impl FnOnce(rusqlite::Error) -> Error {
-    move |error| match error.sqlite_error_code() {
-        Some(ErrorCode::ConstraintViolation) => Error::Exists(what),
+pub(super) fn exists(what: Option<&'static str>) -> impl FnOnce(rusqlite::Error) -> Error {
+    move |error| match (what, error.sqlite_error_code()) {
+        (Some(what), Some(ErrorCode::ConstraintViolation)) => Error::Exists(what),
         _ => error.into(),
     }
 }

@@ -14,7 +14,6 @@ use crate::value::Value;
 
 pub(crate) struct SqliteExecutor<'a> {
     pub(super) db: &'a Connection,
-    /// The time of the transaction.
     pub(super) now: Time,
 }
 
@@ -34,24 +33,18 @@ impl Executor for SqliteExecutor<'_> {
         self.db.rows(&sql, params_from_iter(values))
     }
 
-    async fn run(&mut self, sql: &str, values: Vec<Value<'_>>) -> Result<u64> {
+    async fn execute(
+        &mut self,
+        sql: &str,
+        values: Vec<Value<'_>>,
+        unique: Option<&'static str>,
+    ) -> Result<u64> {
         let (sql, values) = self.translate(sql, values);
         if sql.is_empty() {
             return Ok(0);
         }
-        Ok(self.db.run(&sql, params_from_iter(values))? as u64)
-    }
-
-    async fn run_unique(
-        &mut self,
-        what: &'static str,
-        sql: &str,
-        values: Vec<Value<'_>>,
-    ) -> Result<u64> {
-        let (sql, values) = self.translate(sql, values);
-        let mut statement = self.db.prepare_cached(&sql)?;
-        let changed = statement.execute(params_from_iter(values)).map_err(exists(what))?;
-        Ok(changed as u64)
+        let changed = self.db.prepare_cached(&sql)?.execute(params_from_iter(values));
+        Ok(changed.map_err(exists(unique))? as u64)
     }
 
     async fn load(&mut self, needed: &RowSet) -> Result<LoadedBatch> {

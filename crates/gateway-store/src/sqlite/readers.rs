@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use super::connection::{self, ConnectionMode};
 use crate::error::Result;
@@ -31,18 +31,9 @@ impl ReaderPool {
         self: &Arc<Self>,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let permit = self.permit(&self.short).await?;
-        let readers = Arc::clone(self);
-        // The permit moves into the closure, because the caller may be cancelled before it ends.
-        spawn(move || {
-            let _permit = permit;
+        self.spawn_with_permit(&self.short, |readers| {
             let idle = readers.idle().pop();
-            let connection = match idle {
-                Some(connection) => connection,
-                None => {
-                    connection::open(&readers.path, ConnectionMode::ReadOnly, &readers.options)?
-                }
-            };
+            let connection = idle.map_or_else(|| readers.connect(), Ok)?;
             let result = work(&connection)?;
             // A connection that failed is dropped.
             if !readers.short.is_closed() {
@@ -58,13 +49,7 @@ impl ReaderPool {
         self: &Arc<Self>,
         work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let permit = self.permit(&self.long).await?;
-        let readers = Arc::clone(self);
-        spawn(move || {
-            let _permit = permit;
-            work(&mut connection::open(&readers.path, ConnectionMode::ReadOnly, &readers.options)?)
-        })
-        .await
+        self.spawn_with_permit(&self.long, |readers| work(&mut readers.connect()?)).await
     }
 
     /// Rejects new queries and waits for running ones, up to the timeout.
@@ -78,12 +63,25 @@ impl ReaderPool {
         self.idle().clear();
     }
 
-    async fn permit(&self, semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {
+    async fn spawn_with_permit<T: Send + 'static>(
+        self: &Arc<Self>,
+        semaphore: &Arc<Semaphore>,
+        work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let permit = Arc::clone(semaphore).acquire_owned();
-        match tokio::time::timeout(self.options.timeout, permit).await {
-            Ok(permit) => permit.map_err(|_| Error::Closed),
-            Err(_) => Err(Error::Busy),
-        }
+        let permit = tokio::time::timeout(self.options.timeout, permit).await;
+        let permit = permit.map_err(|_| Error::Busy)?.map_err(|_| Error::Closed)?;
+        let readers = Arc::clone(self);
+        // The permit moves into the closure, because the caller may be cancelled before it ends.
+        spawn(move || {
+            let _permit = permit;
+            work(&readers)
+        })
+        .await
+    }
+
+    fn connect(&self) -> Result<Connection> {
+        connection::open(&self.path, ConnectionMode::ReadOnly, &self.options)
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {

@@ -1,5 +1,7 @@
 //! Rows of the ledger, read from their tables.
 
+use std::collections::HashMap;
+
 use ledger::{Account, Book, Hold, HoldId, Lineage, LineageId, MemberId, Posting, Receipt, Time};
 use rusqlite::{Connection, params};
 
@@ -8,7 +10,6 @@ use crate::StatementLine;
 use crate::audit::AuditTail;
 use crate::batch_rows::{LoadedBatch, RowSet};
 use crate::error::Result;
-use crate::limits::MAX_PAGE;
 
 pub(super) fn account(db: &Connection, id: MemberId) -> Result<Option<Account>> {
     // A member pays for holds without a payer. Its budget covers all of its holds.
@@ -38,8 +39,8 @@ pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>>
 }
 
 pub(super) fn hold(db: &Connection, member: MemberId, id: HoldId) -> Result<Option<Hold>> {
-    let sql = "SELECT id, member, payer, lineage, amount, operation, model, owner, since, \
-               lease_until, idempotency FROM holds WHERE member = ?1 AND id = ?2";
+    let sql = "SELECT id, member, coalesce(payer, member), lineage, amount, operation, model, \
+               owner, since, lease_until, idempotency FROM holds WHERE member = ?1 AND id = ?2";
     db.row(sql, params![member.0, id.to_bytes()])
 }
 
@@ -62,7 +63,7 @@ pub(super) fn statement(
     let mut next = posting_before(db, member, before)?;
     let mut lines = Vec::new();
     while let Some(id) = next
-        && lines.len() < limit.min(MAX_PAGE) as usize
+        && lines.len() < limit as usize
     {
         let found: Option<(StatementLine, Option<i64>)> = db.row(sql, [id, member.0])?;
         let Some((line, previous)) = found else { break };
@@ -95,44 +96,116 @@ fn posting_before(db: &Connection, member: MemberId, before: i64) -> Result<Opti
 pub(super) fn unapplied_postings(db: &Connection) -> Result<Vec<(i64, Posting, Option<Receipt>)>> {
     let sql = "SELECT p.id, p.at, p.kind, p.member, p.amount, p.balance, p.hold, p.reason, \
                p.reference, r.id, r.member, r.lineage, r.charged, r.rule, r.operation, r.model, \
-               r.input_tokens, r.output_tokens, r.since, r.at, r.payer, r.attempts \
-               FROM postings p LEFT JOIN receipts r ON r.id = p.hold \
+               r.input_tokens, r.output_tokens, r.since, r.at, coalesce(r.payer, r.member), \
+               r.attempts FROM postings p LEFT JOIN receipts r ON r.id = p.hold \
                WHERE p.id > (SELECT posting FROM followed) ORDER BY p.id";
     db.rows(sql, [])
 }
 
-pub(super) fn load_referenced_posting(
-    db: &Connection,
-    book: &mut Book,
-    member: MemberId,
-    reference: &str,
-) -> Result<()> {
-    if book.has_referenced_posting(member, reference) {
-        return Ok(());
+/// Loads rows into a book that lacks them.
+pub(super) struct RowLoader<'a> {
+    pub(super) db: &'a Connection,
+    pub(super) book: &'a mut Book,
+    /// Rate limits that are not stored yet.
+    pub(super) arrivals: &'a HashMap<LineageId, Time>,
+}
+
+impl RowLoader<'_> {
+    pub(super) fn load(&mut self, needed: &RowSet, now: Time) -> Result<()> {
+        for member in &needed.members {
+            self.member(*member)?;
+        }
+        for lineage in &needed.lineages {
+            self.lineage(*lineage)?;
+        }
+        for (id, member) in &needed.holds {
+            self.hold(*member, *id, now)?;
+        }
+        for (lineage, key) in &needed.idempotency_keys {
+            self.idempotency_record(*lineage, key, now)?;
+        }
+        for (member, reference) in &needed.references {
+            self.referenced_posting(*member, reference)?;
+        }
+        Ok(())
     }
-    let sql = "SELECT at, kind, member, amount, balance, hold, reason, reference FROM postings \
-               WHERE member = ?1 AND reference = ?2";
-    if let Some(posting) = db.row(sql, params![member.0, reference])? {
-        book.add_referenced_posting(posting);
+
+    /// Loads the account of a member, and that of its team.
+    fn member(&mut self, id: MemberId) -> Result<()> {
+        self.account(id)?;
+        match self.book.account(id).and_then(|account| account.team) {
+            Some(team) => self.account(team),
+            None => Ok(()),
+        }
     }
-    Ok(())
+
+    pub(super) fn account(&mut self, id: MemberId) -> Result<()> {
+        if self.book.account(id).is_none()
+            && let Some(account) = account(self.db, id)?
+        {
+            self.book.add_account(account);
+        }
+        Ok(())
+    }
+
+    pub(super) fn lineage(&mut self, id: LineageId) -> Result<()> {
+        if self.book.lineage(id).is_none()
+            && let Some(mut lineage) = lineage(self.db, id)?
+        {
+            if let Some(arrival) = self.arrivals.get(&id) {
+                lineage.next_arrival = lineage.next_arrival.max(*arrival);
+            }
+            self.book.add_lineage(lineage);
+        }
+        Ok(())
+    }
+
+    /// Loads a live hold and the rows that its end changes.
+    fn hold(&mut self, member: MemberId, id: HoldId, now: Time) -> Result<()> {
+        if !self.book.has_hold(id) {
+            let Some(hold) = hold(self.db, member, id)? else { return Ok(()) };
+            self.member(member)?;
+            self.account(hold.payer)?;
+            self.lineage(hold.lineage)?;
+            self.book.add_hold(hold);
+        }
+        if let Some((lineage, key)) = self.book.idempotency_key_of(id) {
+            let key = key.to_owned();
+            self.idempotency_record(lineage, &key, now)?;
+        }
+        Ok(())
+    }
+
+    /// Loads the record of an idempotency key that is in use or has not expired.
+    fn idempotency_record(&mut self, lineage: LineageId, key: &str, now: Time) -> Result<()> {
+        if self.book.has_idempotency_record(lineage, key) {
+            return Ok(());
+        }
+        let sql = "SELECT lineage, word, body_sha256, hold, answered FROM repeats \
+                   WHERE lineage = ?1 AND word = ?2 AND (expires_at > ?3 OR NOT answered)";
+        if let Some(record) = self.db.row(sql, params![lineage.0, key, now.micros()])? {
+            self.book.add_idempotency_record(record);
+        }
+        Ok(())
+    }
+
+    fn referenced_posting(&mut self, member: MemberId, reference: &str) -> Result<()> {
+        if self.book.has_referenced_posting(member, reference) {
+            return Ok(());
+        }
+        let sql = "SELECT at, kind, member, amount, balance, hold, reason, reference \
+                   FROM postings WHERE member = ?1 AND reference = ?2";
+        if let Some(posting) = self.db.row(sql, params![member.0, reference])? {
+            self.book.add_referenced_posting(posting);
+        }
+        Ok(())
+    }
 }
 
 /// Loads rows for a transaction that does not use the cache of the writer.
 pub(super) fn load(db: &Connection, needed: &RowSet, now: Time) -> Result<LoadedBatch> {
-    let mut book = Book::default();
-    for member in &needed.members {
-        load_member(db, &mut book, *member)?;
-    }
-    for lineage in &needed.lineages {
-        load_lineage(db, &mut book, *lineage)?;
-    }
-    for (id, member) in &needed.holds {
-        load_hold(db, &mut book, *member, *id, now)?;
-    }
-    for (lineage, key) in &needed.idempotency_keys {
-        load_idempotency_record(db, &mut book, *lineage, key, now)?;
-    }
+    let (mut book, arrivals) = (Book::default(), HashMap::new());
+    RowLoader { db, book: &mut book, arrivals: &arrivals }.load(needed, now)?;
     let mut used_ids = Vec::new();
     for (id, member) in &needed.new_holds {
         if hold(db, *member, *id)?.is_some() || has_receipt(db, *id)? {
@@ -140,82 +213,4 @@ pub(super) fn load(db: &Connection, needed: &RowSet, now: Time) -> Result<Loaded
         }
     }
     Ok(LoadedBatch { book, now, used_ids, audit_tail: AuditTail::default() })
-}
-
-/// Loads a live hold and the rows that its end changes.
-fn load_hold(
-    db: &Connection,
-    book: &mut Book,
-    member: MemberId,
-    id: HoldId,
-    now: Time,
-) -> Result<()> {
-    if !book.has_hold(id) {
-        let Some(hold) = hold(db, member, id)? else { return Ok(()) };
-        load_member(db, book, hold.member)?;
-        load_account(db, book, hold.payer)?;
-        load_lineage(db, book, hold.lineage)?;
-        book.add_hold(hold);
-    }
-    load_key_of_hold(db, book, id, now)
-}
-
-/// Loads the idempotency record of a live hold.
-pub(super) fn load_key_of_hold(
-    db: &Connection,
-    book: &mut Book,
-    id: HoldId,
-    now: Time,
-) -> Result<()> {
-    if let Some((lineage, key)) = book.idempotency_key_of(id) {
-        let key = key.to_owned();
-        load_idempotency_record(db, book, lineage, &key, now)?;
-    }
-    Ok(())
-}
-
-/// Loads the account of a member, and that of its team.
-pub(super) fn load_member(db: &Connection, book: &mut Book, id: MemberId) -> Result<()> {
-    load_account(db, book, id)?;
-    match book.account(id).and_then(|account| account.team) {
-        Some(team) => load_account(db, book, team),
-        None => Ok(()),
-    }
-}
-
-pub(super) fn load_account(db: &Connection, book: &mut Book, id: MemberId) -> Result<()> {
-    if book.account(id).is_none()
-        && let Some(account) = account(db, id)?
-    {
-        book.add_account(account);
-    }
-    Ok(())
-}
-
-fn load_lineage(db: &Connection, book: &mut Book, id: LineageId) -> Result<()> {
-    if book.lineage(id).is_none()
-        && let Some(lineage) = lineage(db, id)?
-    {
-        book.add_lineage(lineage);
-    }
-    Ok(())
-}
-
-/// Loads the record of an idempotency key that is in use or has not expired.
-pub(super) fn load_idempotency_record(
-    db: &Connection,
-    book: &mut Book,
-    lineage: LineageId,
-    key: &str,
-    now: Time,
-) -> Result<()> {
-    if book.has_idempotency_record(lineage, key) {
-        return Ok(());
-    }
-    let sql = "SELECT lineage, word, body_sha256, hold, answered FROM repeats \
-               WHERE lineage = ?1 AND word = ?2 AND (expires_at > ?3 OR NOT answered)";
-    if let Some(record) = db.row(sql, params![lineage.0, key, now.micros()])? {
-        book.add_idempotency_record(record);
-    }
-    Ok(())
 }

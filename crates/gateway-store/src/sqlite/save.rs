@@ -10,14 +10,21 @@ use ledger::{Account, BudgetUse, Changes, HoldId, Lineage, MemberId, Micros, Pos
 use rusqlite::{Connection, params, params_from_iter};
 
 use super::connection::ConnectionExt;
-use super::usage;
 use crate::batch::AppliedBatch;
 use crate::error::Result;
 use crate::tables::{self, ANSWERS, ARTIFACTS, HOLDS, IDEMPOTENCY, MEDIA_RUNS, RECEIPTS};
 use crate::tables::{RESPONSES, SUB_REQUESTS};
 use crate::usage::UsageRollup;
 use crate::value::Value;
-use crate::{MediaRun, StoredResponse};
+use crate::{MediaRun, StoredResponse, UsageCounts};
+
+const ADD_USAGE: &str = "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+    ON CONFLICT DO UPDATE SET requests = requests + ?7, input_tokens = input_tokens + ?8, \
+        output_tokens = output_tokens + ?9, charged = charged + ?10";
+
+const ADD_TOTAL: &str = "INSERT INTO usage_totals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+    ON CONFLICT DO UPDATE SET requests = requests + ?4, input_tokens = input_tokens + ?5, \
+        output_tokens = output_tokens + ?6, charged = charged + ?7";
 
 /// The last posting of each member, if known.
 pub(super) type LastPostings = HashMap<MemberId, i64, RandomState>;
@@ -32,7 +39,7 @@ pub(super) fn write_batch(
 ) -> Result<()> {
     write_entries(db, &applied.changes, expires_at, last)?;
     let free = applied.changes.receipts.iter().filter(|receipt| receipt.charged == Micros::ZERO);
-    usage::add(db, &UsageRollup::of(free))?;
+    write_usage(db, &UsageRollup::of(free))?;
     insert(db, &SUB_REQUESTS.insert, applied.sub_requests().map(tables::sub_request))?;
     let answers = applied.answers().map(|answer| tables::answer((answer, expires_at)));
     insert(db, &ANSWERS.insert, answers)?;
@@ -45,7 +52,7 @@ pub(super) fn write_changes(db: &Connection, changes: &Changes, expires_at: Time
     let mut last = LastPostings::default();
     write_entries(db, changes, expires_at, &mut last)?;
     write_accounts(db, &changes.accounts, &last)?;
-    usage::add(db, &UsageRollup::of(&changes.receipts))?;
+    write_usage(db, &UsageRollup::of(&changes.receipts))?;
     write_lineages(db, &changes.lineages)
 }
 
@@ -127,6 +134,24 @@ pub(super) fn write_lineages<'a>(
         let (charged, last_used) = (charged.get(), lineage.last_used.micros());
         let id = lineage.id.0;
         update.execute([id, spent, next_arrival, start.micros(), charged, last_used])?;
+    }
+    Ok(())
+}
+
+pub(super) fn write_usage(db: &Connection, rollup: &UsageRollup) -> Result<()> {
+    if rollup.is_empty() {
+        return Ok(());
+    }
+    let mut insert = db.prepare_cached(ADD_USAGE)?;
+    for row in rollup.rows() {
+        insert.execute(params_from_iter(tables::usage(row)))?;
+    }
+    let mut insert = db.prepare_cached(ADD_TOTAL)?;
+    for ((day, operation, model), counts) in rollup.totals() {
+        let UsageCounts { requests, input_tokens, output_tokens, charged } = counts;
+        let charged = charged.get();
+        let tokens = [input_tokens, output_tokens];
+        insert.execute(params![day, operation, model, requests, tokens[0], tokens[1], charged])?;
     }
     Ok(())
 }

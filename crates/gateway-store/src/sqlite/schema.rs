@@ -55,11 +55,7 @@ pub(super) fn migrate(path: &Path, options: &StoreOptions) -> Result<SchemaState
 
 /// Checks that the schema is exactly that of this program.
 pub(super) fn verify(connection: &Connection) -> Result<()> {
-    match state_of(connection)? {
-        SchemaState::Current(_) => {}
-        state @ SchemaState::Unknown(_) => return Err(Error::Schema(state)),
-        state => return Err(Error::NotMigrated(state)),
-    }
+    state_of(connection)?.require_current()?;
     let blank = Connection::open_in_memory()?;
     for migration in MIGRATIONS {
         blank.execute_batch(migration)?;
@@ -81,16 +77,10 @@ fn state_of(connection: &Connection) -> Result<SchemaState> {
         [],
         |row| row.try_into(),
     )?;
-    let newest = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
     Ok(match (application, version, tables) {
         (0, 0, 0) => SchemaState::Empty,
         (application, version, _) if application == i64::from(APPLICATION_ID) => {
-            match version.cmp(&newest) {
-                _ if version < 1 => SchemaState::Unknown(version),
-                std::cmp::Ordering::Less => SchemaState::Old(version),
-                std::cmp::Ordering::Equal => SchemaState::Current(version),
-                std::cmp::Ordering::Greater => SchemaState::Unknown(version),
-            }
+            SchemaState::of(version, MIGRATIONS.len())
         }
         (_, version, _) => SchemaState::Unknown(version),
     })

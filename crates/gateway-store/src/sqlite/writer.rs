@@ -10,9 +10,7 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ledger::{
-    Account, Book, HoldEnd, IdempotencyKey, Lineage, LineageId, MemberId, Time, Transfer,
-};
+use ledger::{Account, Book, Lineage, LineageId, MemberId, Time};
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
@@ -20,17 +18,16 @@ use super::checkpoint::WalMonitor;
 use super::connection::{self, ConnectionExt, ConnectionMode};
 use super::deferred_rows::{self, DeferredRows, RowWrites};
 use super::executor::SqliteExecutor;
-use super::rows;
+use super::rows::RowLoader;
 use super::save::{self, LastPostings};
 use crate::audit::AuditChange;
-use crate::batch::{AppliedBatch, FreeRequest, LedgerOperation, apply};
+use crate::batch::{AppliedBatch, LedgerOperation, apply};
+use crate::batch_rows::RowSet;
 use crate::error::Result;
 use crate::executor::ready;
 use crate::{Error, StoreOptions, audit_log};
 
-/// Capacity of the queue.
 pub(super) const MAX_WAITING: usize = 4096;
-/// Maximum operations per transaction.
 const MAX_BATCH: usize = 512;
 /// Bytes of answers and responses after which a transaction takes no more operations, because a
 /// checkpoint cannot move a part of a transaction.
@@ -303,7 +300,7 @@ impl Writer {
         if self.refresh().is_err() {
             return deferred_rows::account(&self.connection, &self.options.calendar, id);
         }
-        rows::load_account(&self.connection, &mut self.book, id)?;
+        self.loader().account(id)?;
         Ok(self.book.account(id).cloned())
     }
 
@@ -311,7 +308,7 @@ impl Writer {
         if self.refresh().is_err() {
             return deferred_rows::lineage(&self.connection, &self.options.calendar, id);
         }
-        self.load_lineage(id)?;
+        self.loader().lineage(id)?;
         Ok(self.book.lineage(id).cloned())
     }
 
@@ -408,60 +405,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Loads the rows that the operations need and the cache lacks.
-    fn load(&mut self, operations: &[LedgerOperation], now: Time) -> Result<()> {
-        for operation in operations {
-            match operation {
-                LedgerOperation::Open(open) => {
-                    let request = &open.operation.request;
-                    rows::load_member(&self.connection, &mut self.book, request.member)?;
-                    self.load_lineage(request.lineage)?;
-                    if let Some(IdempotencyKey { key, .. }) = &request.idempotency {
-                        let (db, book) = (&self.connection, &mut self.book);
-                        rows::load_idempotency_record(db, book, request.lineage, key, now)?;
-                    }
-                }
-                LedgerOperation::Close(close) => {
-                    let HoldEnd { member, id, .. } = close.operation.end;
-                    if !self.book.has_hold(id) {
-                        let Some(hold) = rows::hold(&self.connection, member, id)? else {
-                            continue;
-                        };
-                        rows::load_member(&self.connection, &mut self.book, member)?;
-                        rows::load_account(&self.connection, &mut self.book, hold.payer)?;
-                        self.load_lineage(hold.lineage)?;
-                        self.book.add_hold(hold);
-                    }
-                    rows::load_key_of_hold(&self.connection, &mut self.book, id, now)?;
-                }
-                LedgerOperation::Admit(admit) => {
-                    let FreeRequest { member, lineage } = admit.operation;
-                    rows::load_member(&self.connection, &mut self.book, member)?;
-                    self.load_lineage(lineage)?;
-                }
-                LedgerOperation::Post(post) => {
-                    let Transfer { member, reference, .. } = &post.operation.transfer;
-                    let (db, book) = (&self.connection, &mut self.book);
-                    rows::load_member(db, book, *member)?;
-                    if let Some(reference) = reference {
-                        rows::load_referenced_posting(db, book, *member, reference)?;
-                    }
-                }
-            }
-        }
-        Ok(())
+    fn loader(&mut self) -> RowLoader<'_> {
+        let Self { connection: db, book, arrivals, .. } = self;
+        RowLoader { db, book, arrivals }
     }
 
-    fn load_lineage(&mut self, id: LineageId) -> Result<()> {
-        if self.book.lineage(id).is_none()
-            && let Some(mut lineage) = rows::lineage(&self.connection, id)?
-        {
-            if let Some(arrival) = self.arrivals.get(&id) {
-                lineage.next_arrival = lineage.next_arrival.max(*arrival);
-            }
-            self.book.add_lineage(lineage);
-        }
-        Ok(())
+    /// Loads the rows that the operations need and the cache lacks.
+    fn load(&mut self, operations: &[LedgerOperation], now: Time) -> Result<()> {
+        self.loader().load(&RowSet::of(operations), now)
     }
 
     /// Writes deferred rows and counts in the current transaction.

@@ -1,17 +1,16 @@
-//! Accounts, lineages, receipts, statements and the audit log.
+//! Accounts, lineages, receipts, statements, usage and the audit log.
 
 use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
 
-use super::{Store, page};
+use super::{MAX_PAGE, Store, page};
 use crate::error::Result;
-use crate::executor::Executor;
-use crate::limits::MAX_PAGE;
 use crate::postgres::{ACCOUNT, LINEAGE};
 use crate::value::values;
-use crate::{AuditEntry, LedgerCheck, RelatedReceipts, StatementLine};
+use crate::{AuditEntry, LedgerCheck, RelatedReceipts, StatementLine, UsageLine, UsageQuery};
 
 const RECEIPT: &str = "SELECT r.id, r.member, r.lineage, r.charged, r.rule, r.operation, r.model, \
-    r.input_tokens, r.output_tokens, r.since, r.at, r.payer, r.attempts FROM receipts r";
+    r.input_tokens, r.output_tokens, r.since, r.at, coalesce(r.payer, r.member), r.attempts \
+    FROM receipts r";
 
 impl Store {
     pub async fn account(&self, member: MemberId) -> Result<Option<Account>> {
@@ -57,7 +56,12 @@ impl Store {
 
     /// Returns the request that another one belongs to, and the receipts of those that belong to it.
     pub async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts> {
-        statements!(self.read, db => related_receipts(db, id))
+        let parent = self.row("SELECT parent FROM sub_requests WHERE id = $1", values![id]).await?;
+        let sql = format!(
+            "{RECEIPT} JOIN sub_requests s ON s.id = r.id WHERE s.parent = $1 \
+             ORDER BY r.since, r.id LIMIT $2"
+        );
+        Ok(RelatedReceipts { parent, children: self.rows(sql, values![id, MAX_PAGE]).await? })
     }
 
     /// Lists postings of a member with an id below `before`, newest first.
@@ -69,7 +73,7 @@ impl Store {
     ) -> Result<Vec<StatementLine>> {
         self.write_deferred().await?;
         match self {
-            Self::Sqlite(database) => database.statement(member, before, limit).await,
+            Self::Sqlite(database) => database.statement(member, before, limit.min(MAX_PAGE)).await,
             Self::Postgres(_) => {
                 let sql = "SELECT p.id, p.at, p.kind, p.member, p.amount, p.balance, p.hold, \
                            p.reason, p.reference, r.operation, r.model, r.member \
@@ -78,6 +82,20 @@ impl Store {
                            LEFT JOIN receipts r ON r.id = p.hold ORDER BY p.id DESC";
                 self.rows(sql, values![member, before, page(limit)]).await
             }
+        }
+    }
+
+    /// Aggregates usage. Rows are ordered by day, else by charge, highest first.
+    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageLine>> {
+        self.write_deferred().await?;
+        self.rows(query.sql(), values![]).await
+    }
+
+    /// Rebuilds usage from the receipts. No hold can end meanwhile.
+    pub async fn rebuild_usage(&self) -> Result<()> {
+        match self {
+            Self::Sqlite(database) => database.rebuild_usage().await,
+            Self::Postgres(database) => Box::pin(database.rebuild_usage()).await,
         }
     }
 
@@ -95,13 +113,4 @@ impl Store {
             Self::Postgres(database) => Box::pin(database.check_ledger()).await,
         }
     }
-}
-
-async fn related_receipts(db: &mut impl Executor, id: HoldId) -> Result<RelatedReceipts> {
-    let parent = db.row("SELECT parent FROM sub_requests WHERE id = $1", values![id]).await?;
-    let sql = format!(
-        "{RECEIPT} JOIN sub_requests s ON s.id = r.id WHERE s.parent = $1 \
-         ORDER BY r.since, r.id LIMIT $2"
-    );
-    Ok(RelatedReceipts { parent, children: db.rows(&sql, values![id, MAX_PAGE]).await? })
 }

@@ -1,13 +1,61 @@
-//! Alerts and their outbox, which any number of processes share.
+//! Alerts of operators, and the outbox from which they are delivered. Any number of processes share
+//! both.
 
-use ledger::MemberId;
+use ledger::{MemberId, Micros, Time};
 
 use super::{Store, page};
-use crate::alert::{ALERT_RETENTION_MICROS, REPEAT_MICROS, StoredOutcome};
+use crate::WebhookOutcome;
 use crate::error::Result;
 use crate::executor::{Executor, SKIP_LOCKED};
 use crate::value::values;
-use crate::{AlertDelivery, Credit, NewAlert, WebhookOutcome};
+
+/// Alerts older than this are deleted when a new one is written.
+const ALERT_RETENTION_MICROS: i64 = 90 * 86_400 * 1_000_000;
+/// A condition that recurs within this time after its end is not reported again.
+const REPEAT_MICROS: i64 = 10 * 60 * 1_000_000;
+const MAX_ERROR_CHARS: usize = 500;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewAlert {
+    /// `balance`, `key_limit`, `provider`, `ledger`, `test` …
+    pub kind: String,
+    /// The member, key or provider.
+    pub subject: String,
+    pub message: String,
+    /// Names the condition, which is reported once until it has ended. `None` is always reported.
+    pub key: Option<String>,
+    pub channels: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alert {
+    pub id: i64,
+    pub at: Time,
+    pub kind: String,
+    pub subject: String,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlertDelivery {
+    pub alert: Alert,
+    /// `None` for an alert that no channel delivers.
+    pub channel: Option<String>,
+    /// The number of tries so far: the fencing token of a claim.
+    pub tries: u32,
+    /// `delivered`, `given_up`, or `None` while it is pending.
+    pub outcome: Option<String>,
+    /// Why the last try failed; else empty.
+    pub error: String,
+}
+
+/// The newest top-up or positive adjustment of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Credit {
+    pub posting: i64,
+    /// The balance after it.
+    pub balance: Micros,
+}
 
 const DELIVERY: &str = "SELECT a.id, a.at, a.kind, a.subject, a.message, d.channel, \
     coalesce(d.tries, 0), d.outcome, coalesce(d.error, '') \
@@ -53,7 +101,8 @@ impl Store {
         error: &str,
     ) -> Result<bool> {
         let AlertDelivery { alert, channel, tries, .. } = delivery;
-        let StoredOutcome { outcome, after_micros, error } = StoredOutcome::new(outcome, error);
+        let (outcome, after_micros) = outcome.stored();
+        let error: String = error.chars().take(MAX_ERROR_CHARS).collect();
         let sql = "UPDATE alert_deliveries SET outcome = $4, due_at = {now} + $5, error = $6 \
                    WHERE alert = $1 AND channel = $2 AND tries = $3 AND outcome IS NULL";
         let values = values![alert.id, channel.as_deref(), *tries, outcome, after_micros, error];

@@ -1,14 +1,13 @@
 //! Expiry of leases, idempotency keys and stored responses.
 
-use ledger::{ChargeRule, EndResult, HoldEnd, HoldId, MemberId, TokenCounts};
+use ledger::{ChargeRule, EndResult, HoldEnd, HoldId, MemberId};
 
 use super::responses::{RESPONSE, delete_events};
-use super::{Store, media, research};
+use super::{MAX_EXPIRED, Store, media, research};
 use crate::StoredResponse;
 use crate::batch_rows::{BatchWrites, LoadedBatch, RowSet};
 use crate::error::Result;
 use crate::executor::{Executor, LOCKED, SKIP_LOCKED};
-use crate::limits::MAX_EXPIRED;
 use crate::research::JOB_OWNER;
 use crate::response::failed_body;
 use crate::value::values;
@@ -108,12 +107,7 @@ async fn end_holds(db: &mut impl Executor, holds: EndedHolds) -> Result<u64> {
         let result = match holds {
             EndedHolds::LeaseOver => book.expire(id, now),
             EndedHolds::NotOwnedBy(_) => {
-                let (rule, tokens) = (ChargeRule::Expired, TokenCounts::default());
-                let (model, attempts) = (None, None);
-                book.end(
-                    HoldEnd { id, member, rule, model, tokens, attempts, answered: false },
-                    now,
-                )
+                book.end(HoldEnd::new(id, member, ChargeRule::Expired), now)
             }
         };
         if let EndResult::Ended(_) = result {

@@ -11,7 +11,8 @@ use crate::audit::AuditChange;
 use crate::audit_log;
 use crate::error::Result;
 use crate::executor::{Executor, LOCKED};
-use crate::key::{scope_names, stored_budget};
+use crate::key::scope_names;
+use crate::member::stored_budget;
 use crate::value::{Value, values};
 use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, KeySearch, NewKey};
 
@@ -181,5 +182,5 @@ async fn insert(db: &mut impl Executor, new: &NewKey, lineage: LineageId) -> Res
     let NewKey { id, hash, member, name, models, expires_at, .. } = new;
     let scopes = Value::Words(scope_names(&new.scopes));
     let values = values![id, hash, *member, lineage, name, scopes, models.as_deref(), *expires_at];
-    db.run_unique("key", sql, values).await.map(drop)
+    db.execute(sql, values, Some("key")).await.map(drop)
 }

@@ -2,10 +2,9 @@
 
 use ledger::{MemberId, Time};
 
-use super::{Store, page};
+use super::{MAX_EXPIRED, Store, page};
 use crate::error::Result;
 use crate::executor::Executor;
-use crate::limits::MAX_EXPIRED;
 use crate::media::UNUSED_RETENTION_MICROS;
 use crate::value::values;
 use crate::{Artifact, Error, MediaRun};

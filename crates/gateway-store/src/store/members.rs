@@ -8,8 +8,7 @@ use super::{Store, page};
 use crate::audit_log;
 use crate::error::Result;
 use crate::executor::{Executor, LOCKED};
-use crate::key::stored_budget;
-use crate::member::TeamState;
+use crate::member::stored_budget;
 use crate::value::values;
 use crate::{Actor, Error, Member, MemberChange};
 
@@ -86,7 +85,7 @@ async fn create(
     by: &Actor,
 ) -> Result<Member> {
     let sql = "INSERT INTO members (kind, name, created_at) VALUES ($1, $2, {now})";
-    db.run_unique("member", sql, values![kind.as_str(), name]).await?;
+    db.execute(sql, values![kind.as_str(), name], Some("member")).await?;
     let member = db.row(&format!("{MEMBER} WHERE name = $1"), values![name]).await?;
     let member: Member = member.ok_or(Error::Missing("member"))?;
     audit_log::append(db, member.creation(), by).await?;
@@ -115,27 +114,38 @@ async fn change_member(
         return Err(Error::Missing("team"));
     }
     if *change == MemberChange::Remove {
-        team_state(db, id).await?.check_removable()?;
+        check_removable(db, id).await?;
     }
     let audited = member.apply(change);
     let (kind, role) = (member.kind.as_str(), member.role.as_str());
     let sql = "UPDATE members SET name = $2, blocked = $3, kind = $4, role = $5, team = $6 \
                WHERE id = $1";
     let values = values![id, &member.name, member.blocked, kind, role, member.team];
-    db.run_unique("member", sql, values).await?;
+    db.execute(sql, values, Some("member")).await?;
     set_budget(db, "members", id.0, member.budget).await?;
     audit_log::append(db, audited, by).await?;
     Ok(member)
 }
 
-async fn team_state(db: &mut impl Executor, id: MemberId) -> Result<TeamState> {
+/// Checks that a team has neither members nor money.
+async fn check_removable(db: &mut impl Executor, id: MemberId) -> Result<()> {
     let sql = "SELECT true FROM members WHERE team = $1 LIMIT 1";
-    let has_members = db.exists(sql, values![id]).await?;
+    if db.exists(sql, values![id]).await? {
+        return Err(Error::Conflict("the team has members; move them out of it first"));
+    }
     let sql = "SELECT balance, {held|coalesce((SELECT sum(amount) FROM holds WHERE payer = $1), 0)} \
                FROM members WHERE id = $1";
     let state: Option<(Micros, Micros)> = db.row(sql, values![id]).await?;
     let (balance, held) = state.ok_or(Error::Missing("team"))?;
-    Ok(TeamState { has_members, balance, held })
+    if held != Micros::ZERO {
+        let message = "the team has requests that still run; wait until they end";
+        return Err(Error::Conflict(message));
+    }
+    if balance != Micros::ZERO {
+        let message = "the team has a balance; take it out with an adjustment first";
+        return Err(Error::Conflict(message));
+    }
+    Ok(())
 }
 
 /// Sets or removes the budget of a row. A new one counts requests that begin after now.

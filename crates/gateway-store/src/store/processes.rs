@@ -1,12 +1,46 @@
-//! Processes, reloads, drained providers and settings.
+//! The processes that serve from one database, and what they follow together: reloads of the
+//! configuration, drained providers and settings.
+
+use serde_json::json;
 
 use super::Store;
+use crate::audit::AuditChange;
 use crate::audit_log;
 use crate::error::Result;
 use crate::executor::Executor;
-use crate::process::{GENERATION, PROCESS_TIMEOUT_MICROS, provider_audit, reload_audit};
 use crate::value::values;
-use crate::{Actor, DrainedProvider, Error, ProcessReport, ProviderAction, SharedState};
+use crate::{Actor, Error};
+
+/// A process that has not reported for this long is gone.
+const PROCESS_TIMEOUT_MICROS: i64 = 90 * 1_000_000;
+
+/// The setting that counts reloads of the configuration.
+const GENERATION: &str = "config_generation";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessReport {
+    /// The owner of its holds.
+    pub owner: i64,
+    /// Host and process id.
+    pub name: String,
+    /// The newest reload that it has followed.
+    pub generation: i64,
+    /// Why it could not use the configuration of that reload, one problem on a line; else empty.
+    pub problems: String,
+}
+
+/// State that operators change, and that all processes follow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SharedState {
+    pub generation: i64,
+    pub drained: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderAction {
+    Drain,
+    Enable,
+}
 
 impl Store {
     /// Asks all processes to read their configuration again; returns the number of the reload.
@@ -16,7 +50,10 @@ impl Store {
     }
 
     pub async fn shared_state(&self) -> Result<SharedState> {
-        statements!(self.read, db => shared_state(db))
+        let sql = "SELECT CAST(value AS bigint) FROM settings WHERE name = $1";
+        let generation = self.row(sql, values![GENERATION]).await?.unwrap_or(0);
+        let sql = "SELECT name FROM drained_providers ORDER BY name";
+        Ok(SharedState { generation, drained: self.rows(sql, values![]).await? })
     }
 
     /// Reports the state of a process, and deletes processes that are gone.
@@ -46,10 +83,6 @@ impl Store {
         transaction!(self.write, db => change_provider(db, &name, action, &by))
     }
 
-    pub async fn drained_providers(&self) -> Result<Vec<DrainedProvider>> {
-        self.rows("SELECT name, since, actor FROM drained_providers ORDER BY name", values![]).await
-    }
-
     pub async fn setting(&self, name: &str) -> Result<Option<String>> {
         self.row("SELECT value FROM settings WHERE name = $1", values![name]).await
     }
@@ -68,15 +101,10 @@ async fn request_reload(db: &mut impl Executor, by: &Actor) -> Result<i64> {
                DO UPDATE SET value = CAST(CAST(settings.value AS bigint) + 1 AS text) \
                RETURNING CAST(value AS bigint)";
     let generation = db.row(sql, values![GENERATION]).await?.unwrap_or(1);
-    audit_log::append(db, reload_audit(generation), by).await?;
+    let (action, subject) = ("configuration.reload", "configuration".to_owned());
+    let detail = json!({ "generation": generation });
+    audit_log::append(db, AuditChange { action, subject, detail }, by).await?;
     Ok(generation)
-}
-
-async fn shared_state(db: &mut impl Executor) -> Result<SharedState> {
-    let sql = "SELECT CAST(value AS bigint) FROM settings WHERE name = $1";
-    let generation = db.row(sql, values![GENERATION]).await?.unwrap_or(0);
-    let sql = "SELECT name FROM drained_providers ORDER BY name";
-    Ok(SharedState { generation, drained: db.rows(sql, values![]).await? })
 }
 
 async fn report_process(db: &mut impl Executor, report: &ProcessReport) -> Result<()> {
@@ -96,18 +124,20 @@ async fn change_provider(
     action: ProviderAction,
     by: &Actor,
 ) -> Result<bool> {
-    let changed = match action {
+    let (changed, action) = match action {
         ProviderAction::Drain => {
             let sql = "INSERT INTO drained_providers (name, since, actor) \
                        VALUES ($1, {now}, $2) ON CONFLICT (name) DO NOTHING";
-            db.run(sql, values![name, &by.name]).await?
+            (db.run(sql, values![name, &by.name]).await?, "provider.drain")
         }
         ProviderAction::Enable => {
-            db.run("DELETE FROM drained_providers WHERE name = $1", values![name]).await?
+            let sql = "DELETE FROM drained_providers WHERE name = $1";
+            (db.run(sql, values![name]).await?, "provider.enable")
         }
     };
     if changed > 0 {
-        audit_log::append(db, provider_audit(name, action), by).await?;
+        let change = AuditChange { action, subject: name.to_owned(), detail: json!({}) };
+        audit_log::append(db, change, by).await?;
     }
     Ok(changed > 0)
 }

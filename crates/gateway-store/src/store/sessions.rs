@@ -1,12 +1,44 @@
 //! Sessions of the web pages.
 
-use ledger::MemberId;
+use ledger::{MemberId, Time};
 
 use super::Store;
 use crate::error::Result;
 use crate::executor::Executor;
-use crate::session::{MAX_SESSIONS, NewSession, WebSession};
 use crate::value::values;
+
+pub const MAX_SESSIONS: u32 = 32;
+
+/// A person who signed in. A session ends at the earlier of both times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSession {
+    /// Digest of the token in the cookie.
+    pub hash: [u8; 32],
+    /// `None` for an operator.
+    pub member: Option<MemberId>,
+    /// The public id of the key that was used.
+    pub key: Option<String>,
+    /// The browser's `User-Agent`.
+    pub client: String,
+    pub address: String,
+    pub created_at: Time,
+    pub seen_at: Time,
+    /// Idle expiry.
+    pub idle_until: Time,
+    /// Absolute expiry.
+    pub ends_at: Time,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    pub hash: [u8; 32],
+    pub member: Option<MemberId>,
+    pub key: Option<String>,
+    pub client: String,
+    pub address: String,
+    pub idle_micros: i64,
+    pub max_micros: i64,
+}
 
 const SESSION: &str = "SELECT hash, member, key, client, address, created_at, seen_at, idle_until, \
     ends_at FROM sessions WHERE {least|min}(idle_until, ends_at) > {now}";

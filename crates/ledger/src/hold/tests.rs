@@ -2,6 +2,19 @@
 
 use super::*;
 
+const REASONS: [EndReason; 8] = [
+    EndReason::Complete,
+    EndReason::ClientLeft,
+    EndReason::Cancelled,
+    EndReason::StreamLimit,
+    EndReason::UpstreamFailed,
+    EndReason::RequestRefused,
+    EndReason::ServiceFailed,
+    EndReason::LeaseOver,
+];
+const PROGRESS: [AnswerProgress; 3] =
+    [AnswerProgress::Nothing, AnswerProgress::Begun, AnswerProgress::Content];
+
 #[test]
 fn member_endings_with_content_are_charged() {
     for ending in [EndReason::ClientLeft, EndReason::Cancelled, EndReason::StreamLimit] {
@@ -21,14 +34,14 @@ fn failures_of_upstream_and_service_are_never_charged() {
         EndReason::ServiceFailed,
         EndReason::LeaseOver,
     ];
-    for (ending, reached) in faults.into_iter().flat_map(|e| AnswerProgress::ALL.map(|r| (e, r))) {
+    for (ending, reached) in faults.into_iter().flat_map(|e| PROGRESS.map(|r| (e, r))) {
         assert_ne!(ending.rule(reached).outcome(), HoldOutcome::Settled, "{ending:?} {reached:?}");
     }
 }
 
 #[test]
 fn nothing_is_charged_before_an_answer_begins() {
-    for ending in EndReason::ALL {
+    for ending in REASONS {
         assert_ne!(
             ending.rule(AnswerProgress::Nothing).outcome(),
             HoldOutcome::Settled,

@@ -17,7 +17,16 @@ macro_rules! catalogue {
             $class:ident $kind:ident = $name:literal { $($dimensions:tt)* }
         )+ }
     ) => {
-        $( catalogue!(@set $set_doc $set { $( $variant = $text ),+ }); )+
+        $(
+            crate::text_enum::text_enum! {
+                #[doc = $set_doc]
+                pub enum $set { $( #[doc = concat!("`", $text, "`")] $variant = $text, )+ }
+            }
+
+            impl $set {
+                pub const SUMMARY: &'static str = $set_doc.trim_ascii_start();
+            }
+        )+
 
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
@@ -49,47 +58,6 @@ macro_rules! catalogue {
         pub static RESOURCE_KEYS: &[&str] = &["agent_version", $( stringify!($field) ),+];
 
         $( catalogue!(@event $class $kind_doc $kind { $($dimensions)* }); )+
-    };
-
-    (@set $doc:literal $set:ident { $( $variant:ident = $text:literal ),+ }) => {
-        #[doc = $doc]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u8)]
-        pub enum $set { $( #[doc = concat!("`", $text, "`")] $variant, )+ }
-
-        impl $set {
-            pub const ALL: &'static [$set] = &[ $( $set::$variant ),+ ];
-            pub const TEXTS: &'static [&'static str] = &[ $( $text ),+ ];
-            pub const SUMMARY: &'static str = $doc.trim_ascii_start();
-
-            pub const fn text(self) -> &'static str {
-                Self::TEXTS[self as usize]
-            }
-
-            pub fn parse(text: &str) -> Option<Self> {
-                Self::TEXTS.iter().position(|known| *known == text).map(|at| Self::ALL[at])
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $set {
-            fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<str>::deserialize(input)?;
-                Self::parse(&text)
-                    .ok_or_else(|| serde::de::Error::unknown_variant(&text, Self::TEXTS))
-            }
-        }
-
-        impl serde::Serialize for $set {
-            fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-                out.serialize_str(self.text())
-            }
-        }
-
-        impl std::fmt::Display for $set {
-            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                out.write_str(self.text())
-            }
-        }
     };
 
     (@keys closed { $( $key:ident : $set:ident, )* }) => { &[ $( stringify!($key) ),* ] };
@@ -125,13 +93,6 @@ macro_rules! catalogue {
                 let index = 0;
                 $( let index = index * super::cell::radix($set::TEXTS) + self.$key as u32; )*
                 index
-            }
-        }
-
-        impl From<$kind> for super::Cell {
-            #[inline]
-            fn from(event: $kind) -> Self {
-                super::Cell::of(&event)
             }
         }
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::catalogue::Kind;
-use crate::merge::MergeError;
+use crate::merge::{MergeError, add};
 use crate::package::{Counter, Package, Resource};
 
 /// Writes running totals over all periods.
@@ -14,10 +14,7 @@ pub(super) fn write(packages: &[Package]) -> Result<String, MergeError> {
         for metric in &package.metrics {
             let family = totals.entry(metric.counter.kind()).or_default();
             let total = family.entry((&metric.counter, &package.resource)).or_default();
-            *total = total.checked_add(metric.value).ok_or_else(|| MergeError::SumTooLarge {
-                name: metric.counter.kind().name(),
-                dimensions: metric.counter.dimensions_json(),
-            })?;
+            *total = add(*total, metric.value, &metric.counter)?;
         }
     }
     let mut text = String::new();

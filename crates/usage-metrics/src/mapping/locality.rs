@@ -32,9 +32,20 @@ pub fn of(host: Option<&str>, provider: ProviderFamily) -> Locality {
 
 fn is_local(host: &str) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host);
-    match address(host) {
-        Some(IpAddr::V4(address)) => is_local_v4(address),
-        Some(IpAddr::V6(address)) => is_local_v6(address),
+    match address(host).map(|address| address.to_canonical()) {
+        Some(IpAddr::V4(address)) => {
+            address.is_loopback()
+                || address.is_unspecified()
+                || address.is_private()
+                || address.is_link_local()
+                || is_carrier_shared(address)
+        }
+        Some(IpAddr::V6(address)) => {
+            address.is_loopback()
+                || address.is_unspecified()
+                || address.is_unique_local()
+                || address.is_unicast_link_local()
+        }
         None => host == "localhost" || LOCAL_SUFFIXES.iter().any(|suffix| host.ends_with(suffix)),
     }
 }
@@ -49,28 +60,8 @@ fn address(host: &str) -> Option<IpAddr> {
     address.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
 }
 
-fn is_local_v4(address: Ipv4Addr) -> bool {
-    address.is_loopback()
-        || address.is_unspecified()
-        || address.is_private()
-        || address.is_link_local()
-        || is_carrier_shared(address)
-}
-
 /// Whether the address is in 100.64.0.0/10, which overlay networks such as Tailscale use.
 fn is_carrier_shared(address: Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
     first == 100 && (64..128).contains(&second)
-}
-
-fn is_local_v6(address: Ipv6Addr) -> bool {
-    match address.to_ipv4_mapped() {
-        Some(mapped) => is_local_v4(mapped),
-        None => {
-            address.is_loopback()
-                || address.is_unspecified()
-                || address.is_unique_local()
-                || address.is_unicast_link_local()
-        }
-    }
 }

@@ -1,7 +1,6 @@
-//! Families of models by the words in their names, and outcomes of model calls.
+//! Families of models by the words in their names.
 
-use super::{first_non_empty, normalise, normalise_optional};
-use crate::catalogue::{ModelCallOutcome, ModelFamily};
+use crate::catalogue::ModelFamily;
 
 #[cfg(test)]
 mod tests;
@@ -10,21 +9,16 @@ const SEPARATORS: [char; 5] = ['/', '_', '.', ':', '-'];
 
 /// The family of a model.
 ///
-/// A declared family wins, unless it is `unknown` or not listed. Otherwise the name in the
-/// response, or else the requested name, is searched for the first word that is the name of a
-/// family, optionally followed by a version number: `qwen3-coder` matches, `codellama` does not.
-pub fn family(
-    declared: Option<&str>,
-    response_model: Option<&str>,
-    requested_model: Option<&str>,
-) -> ModelFamily {
-    ModelFamily::parse(&normalise_optional(declared))
-        .filter(|family| *family != ModelFamily::Unknown)
-        .or_else(|| {
-            first_non_empty(response_model, requested_model)
-                .split(SEPARATORS)
-                .find_map(family_of_word)
-        })
+/// The name in the response, or else the requested name, is searched for the first word that is the
+/// name of a family, optionally followed by a version number: `qwen3-coder` matches, `codellama`
+/// does not.
+pub fn family(response_model: Option<&str>, requested_model: Option<&str>) -> ModelFamily {
+    [response_model, requested_model]
+        .into_iter()
+        .flatten()
+        .map(str::trim)
+        .find(|name| !name.is_empty())
+        .and_then(|name| name.split(SEPARATORS).find_map(family_of_word))
         .unwrap_or(ModelFamily::Unknown)
 }
 
@@ -42,9 +36,4 @@ fn family_of_word(word: &str) -> Option<ModelFamily> {
             })
         })
         .max_by_key(|family| family.text().len())
-}
-
-/// The outcome of a model call; unlisted outcomes are failures.
-pub fn outcome(raw: &str) -> ModelCallOutcome {
-    ModelCallOutcome::parse(&normalise(raw)).unwrap_or(ModelCallOutcome::Failed)
 }

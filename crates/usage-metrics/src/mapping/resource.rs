@@ -83,33 +83,20 @@ pub fn detect_install_method(facts: &InstallFacts<'_>) -> InstallMethod {
         return declared;
     }
     let place = facts.executable.unwrap_or(Path::new(""));
-    if let Some(method) = method_of_path(place) {
-        method
-    } else if facts.in_container {
-        InstallMethod::Docker
-    } else if is_under(place, SYSTEM) {
-        InstallMethod::Apt
-    } else {
-        InstallMethod::Unknown
-    }
-}
-
-fn method_of_path(place: &Path) -> Option<InstallMethod> {
-    if is_under(place, NIX) {
-        Some(if is_home_manager(place) { InstallMethod::HomeManager } else { InstallMethod::Nixos })
-    } else if is_build_tree(place) {
-        Some(InstallMethod::Git)
-    } else if is_home_manager(place) {
-        Some(InstallMethod::HomeManager)
-    } else if is_under(place, HOMEBREW_CELLARS) {
-        Some(InstallMethod::Homebrew)
-    } else if is_python_environment(place) {
-        Some(InstallMethod::Pip)
-    } else if is_under(place, HOMEBREW_PREFIXES) {
-        Some(InstallMethod::Homebrew)
-    } else {
-        None
-    }
+    let is_in_nix = is_under(place, NIX);
+    let rules = [
+        (is_in_nix && is_home_manager(place), InstallMethod::HomeManager),
+        (is_in_nix, InstallMethod::Nixos),
+        (is_build_tree(place), InstallMethod::Git),
+        (is_home_manager(place), InstallMethod::HomeManager),
+        (is_under(place, HOMEBREW_CELLARS), InstallMethod::Homebrew),
+        (is_python_environment(place), InstallMethod::Pip),
+        (is_under(place, HOMEBREW_PREFIXES), InstallMethod::Homebrew),
+        (facts.in_container, InstallMethod::Docker),
+        (is_under(place, SYSTEM), InstallMethod::Apt),
+    ];
+    let first = rules.into_iter().find(|(matches, _)| *matches);
+    first.map_or(InstallMethod::Unknown, |(_, method)| method)
 }
 
 fn is_home_manager(place: &Path) -> bool {

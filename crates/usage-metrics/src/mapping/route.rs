@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::{UNKNOWN, normalise, normalise_optional};
-use crate::catalogue::{self, ModelCallOutcome};
+use super::{UNKNOWN, normalise};
+use crate::catalogue;
 
 #[cfg(test)]
 mod tests;
@@ -14,9 +14,6 @@ mod tests;
 pub const MAX_MODEL_CHARS: usize = 256;
 
 pub const MAX_PROVIDER_CHARS: usize = 64;
-
-/// Prefix of auxiliary roles such as `auxiliary:compression`.
-const AUXILIARY_PREFIX: &str = "auxiliary:";
 
 /// The trimmed identifier in lower case, if it is valid and has at most `max_chars` characters.
 pub fn identifier(raw: Option<&str>, max_chars: usize) -> Option<Cow<'_, str>> {
@@ -32,33 +29,11 @@ pub fn identifier(raw: Option<&str>, max_chars: usize) -> Option<Cow<'_, str>> {
 
 /// The model of a route: the responding one, else the requested one, else [`UNKNOWN`].
 pub fn model<'a>(response: Option<&'a str>, requested: Option<&'a str>) -> Cow<'a, str> {
-    first_identifier(response, requested, MAX_MODEL_CHARS)
-}
-
-pub fn provider<'a>(response: Option<&'a str>, requested: Option<&'a str>) -> Cow<'a, str> {
-    first_identifier(response, requested, MAX_PROVIDER_CHARS)
-}
-
-fn first_identifier<'a>(
-    response: Option<&'a str>,
-    requested: Option<&'a str>,
-    max_chars: usize,
-) -> Cow<'a, str> {
-    identifier(response, max_chars)
-        .or_else(|| identifier(requested, max_chars))
+    identifier(response, MAX_MODEL_CHARS)
+        .or_else(|| identifier(requested, MAX_MODEL_CHARS))
         .unwrap_or(Cow::Borrowed(UNKNOWN))
 }
 
-/// Whether a logical call with this role and outcome counts as a route.
-///
-/// Primary calls and calls without a role always count, auxiliary calls only with a listed outcome,
-/// and calls with another role never.
-pub fn counts(role: Option<&str>, outcome: &str) -> bool {
-    match normalise_optional(role).as_ref() {
-        "" | "primary" => true,
-        role if role.starts_with(AUXILIARY_PREFIX) => {
-            ModelCallOutcome::parse(&normalise(outcome)).is_some()
-        }
-        _ => false,
-    }
+pub fn provider(raw: Option<&str>) -> Cow<'_, str> {
+    identifier(raw, MAX_PROVIDER_CHARS).unwrap_or(Cow::Borrowed(UNKNOWN))
 }

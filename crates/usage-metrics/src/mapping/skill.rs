@@ -1,4 +1,4 @@
-//! Actions on skills, their provenance, and their loads.
+//! Actions on skills, and their loads.
 
 use super::{bucket, normalise};
 use crate::catalogue::{
@@ -29,33 +29,6 @@ pub fn state_change(from: &str, to: &str) -> Option<SkillAction> {
         (_, "stale") => Some(SkillAction::Stale),
         ("archived", "active") => Some(SkillAction::Restored),
         _ => None,
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "facts of different places; any may hold alone")]
-pub struct SkillOrigin {
-    pub created_by_agent: bool,
-    pub installed_from_hub: bool,
-    /// It is only in external directories.
-    pub only_in_external_dirs: bool,
-    pub in_local_tree: bool,
-    /// It has a usage record.
-    pub has_record: bool,
-}
-
-/// The provenance of a skill: the creator first, then the installation, then the location.
-pub fn provenance(origin: &SkillOrigin) -> Provenance {
-    if origin.created_by_agent {
-        Provenance::AgentCreated
-    } else if origin.installed_from_hub {
-        Provenance::Installed
-    } else if origin.only_in_external_dirs {
-        Provenance::External
-    } else if origin.in_local_tree || origin.has_record {
-        Provenance::Local
-    } else {
-        Provenance::Unknown
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::{Counter, Metric, Package, Resource, SchemaVersion};
+use super::{Counter, Metric, Package, Resource};
+use crate::catalogue::SCHEMA_VERSION;
 use crate::validate::{Verdict, parse_count, validate};
 
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +85,7 @@ impl Package {
             period_end: raw.period_end,
             period_start: raw.period_start,
             resource: raw.resource,
-            schema_version: SchemaVersion,
+            schema_version: SCHEMA_VERSION,
         })
     }
 }

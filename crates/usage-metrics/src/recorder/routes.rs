@@ -1,9 +1,9 @@
-//! Counters of model routes: raw pairs of identifiers, each normalised once.
+//! Counters of model routes: raw pairs of identifiers, which are normalised when they are taken.
 
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use foldhash::fast::RandomState;
 use papaya::{Equivalent, HashMap};
 
 use crate::mapping::{UNKNOWN, route};
@@ -37,69 +37,37 @@ impl Equivalent<RawRoute> for RawRouteRef<'_> {
     }
 }
 
-#[derive(Debug)]
-struct Route {
-    model: String,
-    provider: String,
-    count: AtomicU64,
-}
-
-impl Route {
-    fn new(model: &str, provider: &str) -> Self {
-        Route {
-            model: route::model(Some(model), None).into_owned(),
-            provider: route::provider(Some(provider), None).into_owned(),
-            count: AtomicU64::new(0),
-        }
-    }
-
-    fn add(&self) {
-        self.count.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RouteTable {
-    routes: HashMap<RawRoute, Arc<Route>, foldhash::fast::RandomState>,
+    counts: HashMap<RawRoute, AtomicU64, RandomState>,
     /// Counts pairs beyond the limit.
-    overflow: Route,
-}
-
-impl Default for RouteTable {
-    fn default() -> Self {
-        RouteTable {
-            routes: HashMap::with_hasher(foldhash::fast::RandomState::default()),
-            overflow: Route::new(UNKNOWN, UNKNOWN),
-        }
-    }
+    overflow: AtomicU64,
 }
 
 impl RouteTable {
     #[inline]
     pub(super) fn add(&self, model: &str, provider: &str) {
-        match self.routes.pin().get(&RawRouteRef { model, provider }) {
-            Some(route) => route.add(),
-            None => self.add_new(model, provider),
-        }
+        let counts = self.counts.pin();
+        let count = match counts.get(&RawRouteRef { model, provider }) {
+            Some(count) => count,
+            None if counts.len() >= MAX_ROUTES => &self.overflow,
+            None => {
+                let pair = RawRoute { model: model.into(), provider: provider.into() };
+                counts.get_or_insert_with(pair, AtomicU64::default)
+            }
+        };
+        count.fetch_add(1, Ordering::SeqCst);
     }
 
-    #[cold]
-    fn add_new(&self, model: &str, provider: &str) {
-        if self.routes.len() >= MAX_ROUTES {
-            return self.overflow.add();
-        }
-        let pair = RawRoute { model: model.into(), provider: provider.into() };
-        let routes = self.routes.pin();
-        routes.get_or_insert_with(pair, || Arc::new(Route::new(model, provider))).add();
-    }
-
-    /// Takes all counts and resets them to zero.
+    /// Takes all counts and resets them to zero. A route may occur more than once.
     pub(super) fn drain(&self, mut take: impl FnMut(Counter, u64)) {
-        let routes = self.routes.pin();
-        for route in routes.values().map(Arc::as_ref).chain([&self.overflow]) {
-            let count = route.count.swap(0, Ordering::SeqCst);
+        let counts = self.counts.pin();
+        let pairs = counts.iter().map(|(pair, count)| (&*pair.model, &*pair.provider, count));
+        for (model, provider, count) in pairs.chain([(UNKNOWN, UNKNOWN, &self.overflow)]) {
+            let count = count.swap(0, Ordering::SeqCst);
             if count > 0 {
-                let (model, provider) = (route.model.clone(), route.provider.clone());
+                let model = route::model(Some(model), None).into_owned();
+                let provider = route::provider(Some(provider)).into_owned();
                 take(Counter::Route { model, provider }, count);
             }
         }

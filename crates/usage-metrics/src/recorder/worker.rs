@@ -7,12 +7,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use super::pending::PendingCounts;
-use super::{FlushResult, Settings, Shared, StoreFailure};
+use super::{FlushResult, Settings, Shared};
 use crate::clock::Day;
 use crate::package::Counter;
 use crate::store::{Error, ErrorKind, PackageScope, Store};
 
-/// Maximum pause between attempts to write.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
@@ -41,11 +40,11 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(settings: Settings, shared: Arc<Shared>, inbox: Receiver<Request>) -> Self {
         Worker {
+            pending: PendingCounts::new(settings.resource.clone()),
             settings,
             shared,
             inbox,
             store: None,
-            pending: PendingCounts::default(),
             kept_house: None,
             failures: 0,
             opened: false,
@@ -114,27 +113,21 @@ impl Worker {
 
     fn flush(&mut self) -> FlushResult {
         self.take_counts();
-        if self.stopped {
-            self.pending = PendingCounts::default();
-            return FlushResult::Stored;
-        }
-        match self.store_pending() {
+        let stored = if self.stopped { Ok(()) } else { self.store_pending() };
+        match stored {
+            Ok(()) if self.stopped => {}
             Ok(()) => {
                 self.failures = 0;
-                self.report(None);
                 self.run_daily_maintenance();
-                FlushResult::Stored
             }
-            Err(error) => {
+            Err(ErrorKind::Gone | ErrorKind::Stopped) => self.stopped = true,
+            Err(_) => {
                 self.failures = self.failures.saturating_add(1);
-                self.stopped = matches!(error.kind(), ErrorKind::Gone | ErrorKind::Stopped);
-                if self.stopped {
-                    self.pending = PendingCounts::default();
-                }
-                self.report(Some(&error));
-                if self.stopped { FlushResult::Stored } else { FlushResult::Pending }
+                return FlushResult::Pending;
             }
         }
+        self.pending.clear();
+        FlushResult::Stored
     }
 
     /// Takes the counts from the shared tables and assigns them to today.
@@ -146,36 +139,40 @@ impl Worker {
         self.shared.cells.drain(|cell, count| pending.add(now, Counter::Cell(cell), count));
         self.shared.routes.drain(|counter, count| pending.add(now, counter, count));
         if self.shared.active.swap(false, Ordering::SeqCst) {
-            pending.add_active(now);
+            pending.day(now).active = true;
         }
-        pending.add_lost(self.shared.lost.swap(0, Ordering::AcqRel));
+        let lost = self.shared.lost.swap(0, Ordering::AcqRel);
+        if lost > 0 {
+            let batch = pending.day(now);
+            batch.lost = batch.lost.saturating_add(lost);
+        }
     }
 
-    fn store_pending(&mut self) -> Result<(), Error> {
+    fn store_pending(&mut self) -> Result<(), ErrorKind> {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let now = self.settings.clock.now();
-        let batches = self.pending.batches(now, &self.settings.resource);
-        let mut result = self.current_store().and_then(|store| store.add(&batches));
-        if let Err(error) = &result
-            && !matches!(error.kind(), ErrorKind::Busy | ErrorKind::Gone | ErrorKind::Stopped)
-        {
+        let result = self.add_pending();
+        match result.map_err(|error| error.kind()) {
             // Reopening sets a damaged store aside and finds a replaced one.
-            self.store = None;
-            if error.kind() == ErrorKind::Corrupt {
-                result = self.current_store().and_then(|store| store.add(&batches));
+            Err(ErrorKind::Corrupt) => {
+                self.store = None;
+                self.add_pending().map_err(|error| error.kind())
             }
+            Err(kind)
+                if !matches!(kind, ErrorKind::Busy | ErrorKind::Gone | ErrorKind::Stopped) =>
+            {
+                self.store = None;
+                Err(kind)
+            }
+            result => result,
         }
-        result?;
-        self.pending = PendingCounts::default();
-        Ok(())
     }
 
-    /// The store, reopened and checked if another process changed the file.
-    fn current_store(&mut self) -> Result<&mut Store, Error> {
+    fn add_pending(&mut self) -> Result<(), Error> {
         let store = match self.store.take() {
             Some(store) if store.is_current() => store,
+            // Another process changed the file: it is reopened and checked.
             stale => {
                 drop(stale);
                 let now = self.settings.clock.now();
@@ -184,7 +181,7 @@ impl Worker {
             }
         };
         self.opened = true;
-        Ok(self.store.insert(store))
+        self.store.insert(store).add(self.pending.batches())
     }
 
     /// Packages completed days and deletes old data, once a day. Errors do not affect counting; the
@@ -200,17 +197,8 @@ impl Worker {
             .package(PackageScope::Except(now.day()), now)
             .and_then(|_| store.write_outbox(now))
             .and_then(|_| store.prune(now, self.settings.retention_days));
-        match done {
-            Ok(_) => self.kept_house = Some(now.day()),
-            Err(error) => self.report(Some(&error)),
+        if done.is_ok() {
+            self.kept_house = Some(now.day());
         }
-    }
-
-    fn report(&self, error: Option<&Error>) {
-        let mut health = self.shared.health();
-        health.waiting = self.pending.increments();
-        health.lost = self.pending.lost();
-        health.trouble =
-            error.map(|error| StoreFailure { kind: error.kind(), message: error.to_string() });
     }
 }

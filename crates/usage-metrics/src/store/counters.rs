@@ -1,5 +1,7 @@
 //! Adds counts to the store in one transaction.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::{Error, Result, Store};
@@ -16,7 +18,7 @@ pub struct CounterBatch {
     /// The time when the counts were taken; this day is the period.
     pub at: Timestamp,
     pub resource: Resource,
-    pub counts: Vec<(Counter, u64)>,
+    pub counts: BTreeMap<Counter, u64>,
     pub active: bool,
     pub lost: u64,
 }
@@ -37,7 +39,7 @@ const ADD_ACTIVE: &str = "
 
 impl Store {
     /// Adds all batches or none. Fails while recording is turned off.
-    pub fn add(&mut self, batches: &[CounterBatch]) -> Result<()> {
+    pub fn add<'a>(&mut self, batches: impl IntoIterator<Item = &'a CounterBatch>) -> Result<()> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if is_stopped(&transaction)? {

@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, Row};
 use uuid::Uuid;
 
-use super::Result;
-use crate::catalogue::{Architecture, InstallMethod, Kind, MAX_VERSION_CHARS, OsFamily};
+use super::{Result, state};
+use crate::catalogue::{
+    Architecture, InstallMethod, Kind, MAX_VERSION_CHARS, OsFamily, SCHEMA_VERSION,
+};
 use crate::clock::{Day, Timestamp};
-use crate::package::{Counter, MAX_PACKAGE_BYTES, Metric, Package, Resource, SchemaVersion, split};
+use crate::package::{Counter, MAX_PACKAGE_BYTES, Metric, Package, Resource, split};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackageScope {
@@ -70,12 +72,8 @@ const UNPACKAGED: &str = "
     ORDER BY c.day, r.agent_version, r.architecture, r.install_method, r.os_family";
 
 pub(super) fn plan(connection: &Connection, scope: PackageScope) -> Result<PackagePlan> {
-    let install_id: String =
-        connection
-            .query_row("SELECT value FROM state WHERE key = 'install_id'", [], |row| row.get(0))?;
-    let mut sequence: i64 =
-        connection
-            .query_row("SELECT value FROM state WHERE key = 'sequence'", [], |row| row.get(0))?;
+    let install_id: String = state(connection, "install_id")?;
+    let mut sequence: i64 = state(connection, "sequence")?;
     let mut plan = PackagePlan::default();
     let mut groups: Vec<(i64, Resource, BTreeMap<Counter, u64>, i64)> = Vec::new();
     let mut statement = connection.prepare_cached(UNPACKAGED)?;
@@ -194,7 +192,7 @@ fn whole_package(
         period_end: day.end().to_string(),
         period_start: day.start().to_string(),
         resource,
-        schema_version: SchemaVersion,
+        schema_version: SCHEMA_VERSION,
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rusqlite::OptionalExtension;
 use serde::Serialize;
 
-use super::{Result, Store};
+use super::{Result, Store, state};
 use crate::clock::{Day, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,8 +86,7 @@ impl Store {
     }
 
     pub fn install_id(&self) -> Result<String> {
-        let sql = "SELECT value FROM state WHERE key = 'install_id'";
-        Ok(self.connection.query_row(sql, [], |row| row.get(0))?)
+        state(&self.connection, "install_id")
     }
 
     /// Sets a new id of the installation and returns it. Existing packages keep theirs.

@@ -11,17 +11,6 @@ pub struct DateTime {
 
 pub const DAY_SECONDS: i64 = 86_400;
 
-struct DateTimeParts<'a> {
-    year: u32,
-    month: u32,
-    day: u32,
-    hour: u32,
-    minute: u32,
-    second: u32,
-    fraction: &'a str,
-    offset_minutes: i64,
-}
-
 /// Whether the text is a date-time of RFC 3339.
 ///
 /// Lower-case `t` and `z`, `-00:00`, any number of fraction digits, the year 0000 and a leap second
@@ -32,24 +21,12 @@ pub fn is_date_time(text: &str) -> bool {
 }
 
 pub fn parse_date_time(text: &str) -> Option<DateTime> {
-    let parts = parts(text)?;
-    let clock =
-        i64::from(parts.hour) * 3600 + i64::from(parts.minute) * 60 + i64::from(parts.second);
-    Some(DateTime {
-        seconds: days_since_epoch(&parts)? * DAY_SECONDS + clock - parts.offset_minutes * 60,
-        fraction: parts.fraction.trim_end_matches('0').to_owned(),
-    })
+    let (seconds, fraction) = parts(text)?;
+    Some(DateTime { seconds, fraction: fraction.trim_end_matches('0').to_owned() })
 }
 
-fn days_since_epoch(parts: &DateTimeParts<'_>) -> Option<i64> {
-    let month = time::Month::try_from(u8::try_from(parts.month).ok()?).ok()?;
-    let year = i32::try_from(parts.year).ok()?;
-    let date = time::Date::from_calendar_date(year, month, u8::try_from(parts.day).ok()?).ok()?;
-    let epoch = time::OffsetDateTime::UNIX_EPOCH.to_julian_day();
-    Some(i64::from(date.to_julian_day() - epoch))
-}
-
-fn parts(text: &str) -> Option<DateTimeParts<'_>> {
+/// The seconds since the epoch, and the digits of the fraction.
+fn parts(text: &str) -> Option<(i64, &str)> {
     let bytes = text.as_bytes();
     let year = digits(bytes, 0, 4)?;
     let month = digits(bytes, 5, 2)?;
@@ -60,8 +37,6 @@ fn parts(text: &str) -> Option<DateTimeParts<'_>> {
     let punctuation = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
     if punctuation.iter().any(|(at, byte)| bytes[*at] != *byte)
         || !matches!(bytes[10], b'T' | b't')
-        || !(1..=12).contains(&month)
-        || !(1..=days_in_month(year, month)).contains(&day)
         || hour > 23
         || minute > 59
         || second > 60
@@ -70,13 +45,16 @@ fn parts(text: &str) -> Option<DateTimeParts<'_>> {
     }
     let (fraction, offset) = split_fraction(text.get(19..)?)?;
     let offset_minutes = parse_offset(offset)?;
-    if second == 60 {
-        let utc = i64::from(hour * 60 + minute) - offset_minutes;
-        if utc.rem_euclid(24 * 60) != 24 * 60 - 1 {
-            return None;
-        }
+    let minutes = i64::from(hour * 60 + minute) - offset_minutes;
+    if second == 60 && minutes.rem_euclid(24 * 60) != 24 * 60 - 1 {
+        return None;
     }
-    Some(DateTimeParts { year, month, day, hour, minute, second, fraction, offset_minutes })
+    let month = time::Month::try_from(u8::try_from(month).ok()?).ok()?;
+    let (year, day) = (i32::try_from(year).ok()?, u8::try_from(day).ok()?);
+    let date = time::Date::from_calendar_date(year, month, day).ok()?;
+    let days = date.to_julian_day() - time::OffsetDateTime::UNIX_EPOCH.to_julian_day();
+    let seconds = i64::from(days) * DAY_SECONDS + minutes * 60 + i64::from(second);
+    Some((seconds, fraction))
 }
 
 /// Splits `.123Z` into `123` and `Z`; a point requires digits.
@@ -103,15 +81,6 @@ fn digits(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
     bytes.get(at..at + count)?.iter().try_fold(0, |number, byte| {
         byte.is_ascii_digit().then(|| number * 10 + u32::from(byte - b'0'))
     })
-}
-
-fn days_in_month(year: u32, month: u32) -> u32 {
-    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    match month {
-        2 => 28 + u32::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
 }
 
 #[cfg(test)]

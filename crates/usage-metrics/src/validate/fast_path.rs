@@ -1,19 +1,15 @@
 //! The fast path: accepts valid entries in the usual form.
 //!
-//! It never rejects. It gives up on escapes, unusual numbers, unordered keys in `dimensions`, an
-//! entry in the last bytes of the document, and errors; the rule checker then reads the entry
-//! again. A property test compares both.
+//! It never rejects. It gives up on escapes, unusual numbers, unordered keys in `dimensions`, and
+//! errors; the rule checker then reads the entry again. A property test compares both.
 
-use super::short_text::{CATALOGUE_TEXTS, CatalogueTexts, DomainTexts, KindTexts, ShortText};
-use crate::catalogue::{Kind, is_identifier_byte};
+use crate::catalogue::{COUNTER_TYPE, Domain, KINDS, Kind, KindSpec, NAMES, is_identifier_byte};
+
+/// The fields of a metric entry, sorted.
+pub(super) const ENTRY_KEYS: &[&str] = &["dimensions", "name", "type", "value"];
 
 /// Maximum number of digits of a counter value here.
 const MAX_DIGITS: usize = 18;
-
-/// Words of the longest field of an entry, dimension value and kind name, each with its quote.
-const FIELD_WORDS: usize = 2;
-const VALUE_WORDS: usize = 3;
-const NAME_WORDS: usize = 4;
 
 /// The bytes that are allowed in an identifier after the first.
 static IDENTIFIER: [bool; 256] = {
@@ -29,16 +25,14 @@ static IDENTIFIER: [bool; 256] = {
 };
 
 pub(super) fn entry(bytes: &[u8], at: usize) -> Option<usize> {
-    let atoms = &*CATALOGUE_TEXTS;
     let mut at = expect(bytes, at, b'{')?;
     let mut seen = 0_u8;
-    let mut kind: Option<&KindTexts> = None;
+    let mut kind: Option<&KindSpec> = None;
     let mut dimensions: Option<(usize, usize)> = None;
     let mut one = false;
     loop {
-        at = space(bytes, at);
-        let (key, value_at) = key(bytes, at)?;
-        let field = atoms.keys.find(&key)?;
+        let (field, end) = listed(bytes, space(bytes, at), ENTRY_KEYS)?;
+        let value_at = colon(bytes, end)?;
         if seen & (1 << field) != 0 {
             return None;
         }
@@ -51,11 +45,11 @@ pub(super) fn entry(bytes: &[u8], at: usize) -> Option<usize> {
                 end
             }
             1 => {
-                let (found, end) = name(bytes, value_at, atoms)?;
-                kind = Some(found);
+                let (index, end) = listed(bytes, value_at, NAMES)?;
+                kind = KINDS.get(index);
                 end
             }
-            2 => counter_type(bytes, value_at)?,
+            2 => listed(bytes, value_at, &[COUNTER_TYPE])?.1,
             _ => {
                 let end = digits(bytes, value_at)?;
                 one = bytes.get(value_at..end)? == b"1";
@@ -76,53 +70,45 @@ pub(super) fn entry(bytes: &[u8], at: usize) -> Option<usize> {
     legal.then_some(at + 1)
 }
 
-fn name<'a>(bytes: &[u8], at: usize, atoms: &'a CatalogueTexts) -> Option<(&'a KindTexts, usize)> {
-    let (atom, end) = string::<NAME_WORDS>(bytes, at)?;
-    Some((atoms.kinds.get(atoms.names.find(&atom)?)?, end))
-}
-
-fn counter_type(bytes: &[u8], at: usize) -> Option<usize> {
-    const TEXT: &[u8] = b"\"counter\"";
-    bytes.get(at..)?.starts_with(TEXT).then_some(at + TEXT.len())
-}
-
 /// The end of the dimensions at `at`, with ordered keys.
 #[inline]
-fn check_dimensions(bytes: &[u8], at: usize, kind: &KindTexts) -> Option<usize> {
+fn check_dimensions(bytes: &[u8], at: usize, kind: &KindSpec) -> Option<usize> {
     let mut at = space(bytes, expect(bytes, at, b'{')?);
-    let mut first = true;
-    for (expected, domain) in &kind.dimensions {
-        if !first {
+    for (index, dimension) in kind.dimensions.iter().enumerate() {
+        if index > 0 {
             at = space(bytes, expect(bytes, at, b',')?);
         }
-        first = false;
-        at = expected.skip(bytes, expect(bytes, at, b'"')?)?;
-        let value_at = space(bytes, expect(bytes, space(bytes, at), b':')?);
-        let end = match domain {
-            DomainTexts::Listed(values) => {
-                let (value, end) = string::<VALUE_WORDS>(bytes, value_at)?;
-                values.find(&value)?;
-                end
-            }
-            DomainTexts::Identifier { max_chars } => identifier(bytes, value_at, *max_chars)?,
+        let (_, end) = listed(bytes, at, &[dimension.key])?;
+        let value_at = colon(bytes, end)?;
+        let end = match dimension.domain {
+            Domain::Listed(texts) => listed(bytes, value_at, texts)?.1,
+            Domain::Identifier { max_chars } => identifier(bytes, value_at, max_chars)?,
         };
         at = space(bytes, end);
     }
     expect(bytes, at, b'}')
 }
 
+/// The index of the quoted text at `at`, and the position after it.
 #[inline]
-fn key(bytes: &[u8], at: usize) -> Option<(ShortText, usize)> {
-    let (atom, at) = string::<FIELD_WORDS>(bytes, at)?;
-    let at = expect(bytes, space(bytes, at), b':')?;
-    Some((atom, space(bytes, at)))
+fn listed(bytes: &[u8], at: usize, texts: &[&str]) -> Option<(usize, usize)> {
+    let start = expect(bytes, at, b'"')?;
+    let rest = bytes.get(start..)?;
+    // Two bytes exclude most texts without a call.
+    let is_here = |text: &&str| {
+        let text = text.as_bytes();
+        text.first() == rest.first()
+            && rest.get(text.len()) == Some(&b'"')
+            && rest.starts_with(text)
+    };
+    let index = texts.iter().position(is_here)?;
+    Some((index, start + texts[index].len() + 1))
 }
 
+/// The position of the value after a key that ends at `at`.
 #[inline]
-fn string<const WORDS: usize>(bytes: &[u8], at: usize) -> Option<(ShortText, usize)> {
-    let at = expect(bytes, at, b'"')?;
-    let (atom, length) = ShortText::read::<WORDS>(bytes, at)?;
-    Some((atom, at + length + 1))
+fn colon(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(space(bytes, expect(bytes, space(bytes, at), b':')?))
 }
 
 fn identifier(bytes: &[u8], at: usize, max_chars: usize) -> Option<usize> {

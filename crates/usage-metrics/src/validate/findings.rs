@@ -1,6 +1,7 @@
 //! Collects violations up to a limit, and computes their lines and columns in one pass.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::scan::{Malformed, Scanner, SyntaxProblem};
 use super::violation::{Allowed, Problem, Violation};
@@ -46,21 +47,14 @@ impl<'p> Path<'p> {
     }
 }
 
-/// A violation before its line is known.
-pub(super) struct Finding<'p> {
-    pub(super) code: Problem,
-    pub(super) path: &'p Path<'p>,
-    pub(super) offset: usize,
-    pub(super) found: String,
-    pub(super) allowed: Allowed,
-    pub(super) nearest: Option<Cow<'static, str>>,
-}
+/// The found value, the allowed ones, and the nearest of these.
+pub(super) type ViolationText = (String, Allowed, Option<Cow<'static, str>>);
 
 #[derive(Debug)]
 pub(super) struct Findings {
-    pub(super) kept: Vec<Violation>,
-    pub(super) total: u64,
-    pub(super) limit: usize,
+    kept: Vec<Violation>,
+    total: u64,
+    limit: usize,
 }
 
 impl Findings {
@@ -68,23 +62,32 @@ impl Findings {
         Findings { kept: Vec::new(), total: 0, limit }
     }
 
-    pub(super) fn report(&mut self, finding: Finding<'_>) {
+    /// Reports a violation; `describe` is called only if it is kept.
+    pub(super) fn report(
+        &mut self,
+        code: Problem,
+        path: &Path<'_>,
+        offset: usize,
+        describe: impl FnOnce() -> ViolationText,
+    ) {
+        if self.kept.len() < self.limit {
+            self.keep(code, path, offset, describe());
+        } else {
+            self.total += 1;
+        }
+    }
+
+    /// Keeps a violation whose line is not known yet.
+    fn keep(&mut self, code: Problem, path: &Path<'_>, offset: usize, text: ViolationText) {
         self.total += 1;
-        self.kept.push(Violation {
-            code: finding.code,
-            pointer: finding.path.pointer(),
-            line: 0,
-            column: 0,
-            offset: finding.offset,
-            found: finding.found,
-            allowed: finding.allowed,
-            nearest: finding.nearest,
-        });
+        let (pointer, line, column, (found, allowed, nearest)) = (path.pointer(), 0, 0, text);
+        let violation = Violation { code, pointer, line, column, offset, found, allowed, nearest };
+        self.kept.push(violation);
     }
 
     pub(super) fn encoding(&mut self, offset: usize, found: String) {
         let allowed = Allowed::Rule("UTF-8 text without a byte order mark");
-        self.unplaced(Problem::Encoding, offset, found, allowed);
+        self.keep(Problem::Encoding, &Path::ROOT, offset, (found, allowed, None));
     }
 
     pub(super) fn malformed(&mut self, text: &str, malformed: Malformed) {
@@ -118,12 +121,8 @@ impl Findings {
                 (format!("{here} after the end of the document"), "whitespace only")
             }
         };
-        self.unplaced(Problem::Syntax, malformed.offset, found, Allowed::Rule(allowed));
-    }
-
-    fn unplaced(&mut self, code: Problem, offset: usize, found: String, allowed: Allowed) {
-        let path = &Path::ROOT;
-        self.report(Finding { code, path, offset, found, allowed, nearest: None });
+        let text = (found, Allowed::Rule(allowed), None);
+        self.keep(Problem::Syntax, &Path::ROOT, malformed.offset, text);
     }
 
     /// Sorts the violations and adds lines and columns.
@@ -140,7 +139,7 @@ impl Findings {
 
 /// Converts ascending byte offsets to lines and columns in one pass.
 #[derive(Debug)]
-pub(crate) struct LinePositions<'a> {
+struct LinePositions<'a> {
     text: &'a str,
     at: usize,
     line: usize,
@@ -148,12 +147,12 @@ pub(crate) struct LinePositions<'a> {
 }
 
 impl<'a> LinePositions<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    fn new(text: &'a str) -> Self {
         LinePositions { text, at: 0, line: 1, column: 1 }
     }
 
     /// Line and column, from 1, of an offset that is not before the last one.
-    pub(crate) fn advance(&mut self, offset: usize) -> (usize, usize) {
+    fn advance(&mut self, offset: usize) -> (usize, usize) {
         let passed = self.text.get(self.at..offset).unwrap_or_default();
         match passed.rfind('\n') {
             Some(newline) => {
@@ -167,51 +166,37 @@ impl<'a> LinePositions<'a> {
     }
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct EntryPositions {
-    fields: Vec<(String, (usize, usize))>,
-    entries: Vec<(usize, usize)>,
+/// Line and column of each field of a package and each metric entry, by JSON pointer.
+pub(crate) fn positions(document: &[u8]) -> HashMap<String, (usize, usize)> {
+    let mut found = HashMap::new();
+    // A valid document cannot fail; of another one, the positions so far are kept.
+    let _ = find_positions(std::str::from_utf8(document).unwrap_or_default(), &mut found);
+    found
 }
 
-impl EntryPositions {
-    pub(crate) fn find(document: &[u8]) -> Self {
-        let mut found = EntryPositions::default();
-        let text = std::str::from_utf8(document).unwrap_or_default();
-        // A valid document cannot fail; of another one, the positions so far are kept.
-        let _ = found.read(text);
-        found
-    }
-
-    fn read(&mut self, text: &str) -> Result<(), Malformed> {
-        let mut scan = Scanner::new(text);
-        let mut places = LinePositions::new(text);
-        scan.skip_space();
-        scan.expect(b'{', "`{`")?;
-        let mut first = true;
-        while let Some(key) = scan.next_key(first)? {
-            first = false;
-            let name = key.decode().into_owned();
-            let is_metrics = name == "metrics";
-            self.fields.push((name, places.advance(scan.at)));
-            if !is_metrics {
-                scan.skip_value()?;
-                continue;
-            }
-            scan.expect(b'[', "`[`")?;
-            while scan.next_item(self.entries.is_empty())? {
-                self.entries.push(places.advance(scan.at));
-                scan.skip_value()?;
-            }
+fn find_positions(
+    text: &str,
+    found: &mut HashMap<String, (usize, usize)>,
+) -> Result<(), Malformed> {
+    let mut scan = Scanner::new(text);
+    let mut lines = LinePositions::new(text);
+    scan.skip_space();
+    scan.expect(b'{', "`{`")?;
+    while let Some(key) = scan.next_key(found.is_empty())? {
+        let pointer = format!("/{}", key.decode());
+        let is_metrics = pointer == "/metrics";
+        found.insert(pointer, lines.advance(scan.at));
+        if !is_metrics {
+            scan.skip_value()?;
+            continue;
         }
-        Ok(())
+        scan.expect(b'[', "`[`")?;
+        let mut index = 0;
+        while scan.next_item(index == 0)? {
+            found.insert(format!("/metrics/{index}"), lines.advance(scan.at));
+            scan.skip_value()?;
+            index += 1;
+        }
     }
-
-    pub(crate) fn field(&self, key: &str) -> (usize, usize) {
-        let found = self.fields.iter().find(|(name, _)| name == key);
-        found.map_or((1, 1), |(_, place)| *place)
-    }
-
-    pub(crate) fn entry(&self, index: usize) -> (usize, usize) {
-        self.entries.get(index).copied().unwrap_or((1, 1))
-    }
+    Ok(())
 }

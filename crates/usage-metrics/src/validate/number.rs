@@ -20,14 +20,8 @@ struct Decimal<'a> {
     fraction: &'a str,
     /// The range of significant digits over both parts.
     significant: std::ops::Range<usize>,
-    exponent: Exponent,
-}
-
-enum Exponent {
-    Absent,
-    Written(i64),
-    TooSmall,
-    TooLarge,
+    /// The written exponent, bounded.
+    exponent: Option<i64>,
 }
 
 impl<'a> Decimal<'a> {
@@ -38,8 +32,8 @@ impl<'a> Decimal<'a> {
             None => (false, number),
         };
         let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)),
-            None => (unsigned, Exponent::Absent),
+            Some((mantissa, exponent)) => (mantissa, Some(parse_exponent(exponent))),
+            None => (unsigned, None),
         };
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let digits = || whole.bytes().chain(fraction.bytes());
@@ -54,51 +48,39 @@ impl<'a> Decimal<'a> {
         digits.skip(self.significant.start).take(self.significant.len())
     }
 
-    fn power(&self, position: usize, exponent: i64) -> i64 {
+    /// The power of ten of the last significant digit.
+    fn lowest_power(&self) -> i64 {
         let signed = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
-        signed(self.whole.len()).saturating_add(exponent).saturating_sub(signed(position) + 1)
+        let exponent = self.exponent.unwrap_or(0);
+        signed(self.whole.len())
+            .saturating_add(exponent)
+            .saturating_sub(signed(self.significant.end))
     }
 }
 
-fn parse_exponent(text: &str) -> Exponent {
-    match text.trim_start_matches('+').parse() {
-        Ok(exponent) => Exponent::Written(exponent),
-        Err(_) if text.starts_with('-') => Exponent::TooSmall,
-        Err(_) => Exponent::TooLarge,
-    }
+fn parse_exponent(text: &str) -> i64 {
+    let bound = if text.starts_with('-') { i64::MIN } else { i64::MAX };
+    text.parse().unwrap_or(bound)
 }
 
 pub(super) fn count(number: &str) -> Count {
     let Some(decimal) = Decimal::parse(number) else { return Count::BelowOne };
-    let (exponent, written) = match decimal.exponent {
-        Exponent::Absent => (0, false),
-        Exponent::Written(exponent) => (exponent, true),
-        Exponent::TooSmall if decimal.negative => return Count::BelowOne,
-        Exponent::TooSmall => return Count::Fraction,
-        Exponent::TooLarge => return Count::OutOfRange,
-    };
-    let highest = decimal.power(decimal.significant.start, exponent);
-    let lowest = decimal.power(decimal.significant.end - 1, exponent);
-    if written && number.parse().is_ok_and(f64::is_infinite) {
+    let lowest = decimal.lowest_power();
+    if decimal.exponent.is_some() && number.parse().is_ok_and(f64::is_infinite) {
         Count::OutOfRange
     } else if decimal.negative {
         Count::BelowOne
     } else if lowest < 0 {
         Count::Fraction
     } else {
-        Count::Integer { one: highest == 0 && decimal.digits().eq(*b"1") }
+        Count::Integer { one: lowest == 0 && decimal.digits().eq(*b"1") }
     }
 }
 
 /// The value of an integer; `None` if it exceeds the limit.
 pub(crate) fn parse_count(number: &str) -> Option<u64> {
     let decimal = Decimal::parse(number)?;
-    let exponent = match decimal.exponent {
-        Exponent::Absent => 0,
-        Exponent::Written(exponent) => exponent,
-        Exponent::TooSmall | Exponent::TooLarge => return None,
-    };
-    let lowest = u32::try_from(decimal.power(decimal.significant.end - 1, exponent)).ok()?;
+    let lowest = u32::try_from(decimal.lowest_power()).ok()?;
     let digits = decimal.digits().try_fold(0_u64, |value, digit| {
         value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
     })?;

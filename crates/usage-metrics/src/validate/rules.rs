@@ -1,13 +1,10 @@
 //! Checks every rule of the specification and describes violations.
 
-use std::borrow::Cow;
-
 use super::datetime::is_date_time;
-use super::fast_path;
-use super::findings::{Finding, Findings, Path};
+use super::fast_path::ENTRY_KEYS;
+use super::findings::{Findings, Path};
 use super::number::{Count, count};
 use super::scan::{Malformed, Scanner, Shape};
-use super::short_text::ENTRY_KEYS;
 use super::violation::{Allowed, Problem, excerpt, shorten};
 use super::{is_uuid, nearest};
 use crate::catalogue::{
@@ -29,11 +26,8 @@ const MODEL_RULE: &str = "1 to 256 characters: a lowercase letter or digit, then
 const PROVIDER_RULE: &str = "1 to 64 characters: a lowercase letter or digit, then lowercase \
                              letters, digits and . _ : / @ + -";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FastPath {
-    Enabled,
-    Disabled,
-}
+/// Returns the end of an entry that it accepts.
+pub(super) type FastPath = fn(&[u8], usize) -> Option<usize>;
 
 #[derive(Debug)]
 pub(super) struct RuleChecker<'a> {
@@ -95,11 +89,7 @@ impl<'a> RuleChecker<'a> {
         self.scan.at += 1;
         let mut index = 0;
         while self.scan.next_item(index == 0)? {
-            let accepted = match self.fast_path {
-                FastPath::Enabled => fast_path::entry(self.scan.text().as_bytes(), self.scan.at),
-                FastPath::Disabled => None,
-            };
-            match accepted {
+            match (self.fast_path)(self.scan.text().as_bytes(), self.scan.at) {
                 Some(end) => self.scan.at = end,
                 None => self.entry(&path.index(index))?,
             }
@@ -107,7 +97,7 @@ impl<'a> RuleChecker<'a> {
             self.entries = index;
         }
         if index == 0 {
-            self.report(Problem::Empty, path, start, || {
+            self.findings.report(Problem::Empty, path, start, || {
                 ("an empty array".to_owned(), Allowed::Rule("at least 1 entry"), None)
             });
         }
@@ -179,7 +169,7 @@ impl<'a> RuleChecker<'a> {
             Count::OutOfRange => None,
             _ => Some("1".into()),
         };
-        self.report(Problem::BadValue, path, offset, || {
+        self.findings.report(Problem::BadValue, path, offset, || {
             (excerpt(number), Allowed::Rule(rule), nearest)
         });
         Ok(())
@@ -195,7 +185,7 @@ impl<'a> RuleChecker<'a> {
             Domain::Identifier { max_chars } => {
                 if !is_identifier(found, max_chars) {
                     let rule = if max_chars > 64 { MODEL_RULE } else { PROVIDER_RULE };
-                    checker.report(Problem::BadIdentifier, path, offset, || {
+                    checker.findings.report(Problem::BadIdentifier, path, offset, || {
                         let nearest = nearest::identifier(found, max_chars);
                         (quoted(found), Allowed::Rule(rule), nearest)
                     });
@@ -208,7 +198,7 @@ impl<'a> RuleChecker<'a> {
         self.text(path, |checker, found, offset| {
             let chars = found.chars().take(MAX_VERSION_CHARS + 1).count();
             if !(1..=MAX_VERSION_CHARS).contains(&chars) {
-                checker.report(Problem::BadLength, path, offset, || {
+                checker.findings.report(Problem::BadLength, path, offset, || {
                     (quoted(found), Allowed::Rule("1 to 64 characters"), None)
                 });
             }
@@ -218,7 +208,7 @@ impl<'a> RuleChecker<'a> {
     fn uuid(&mut self, path: &Path<'_>) -> ScanResult {
         self.text(path, |checker, found, offset| {
             if !is_uuid(found) {
-                checker.report(Problem::BadUuid, path, offset, || {
+                checker.findings.report(Problem::BadUuid, path, offset, || {
                     (quoted(found), Allowed::Rule(UUID_RULE), nearest::uuid(found))
                 });
             }
@@ -228,7 +218,7 @@ impl<'a> RuleChecker<'a> {
     fn date_time(&mut self, path: &Path<'_>) -> ScanResult {
         self.text(path, |checker, found, offset| {
             if !is_date_time(found) {
-                checker.report(Problem::BadDateTime, path, offset, || {
+                checker.findings.report(Problem::BadDateTime, path, offset, || {
                     (quoted(found), Allowed::Rule(DATE_TIME_RULE), nearest::date_time(found))
                 });
             }
@@ -238,7 +228,7 @@ impl<'a> RuleChecker<'a> {
     fn constant(&mut self, path: &Path<'_>, text: &'static str) -> ScanResult {
         self.text(path, |checker, found, offset| {
             if found != text {
-                checker.report(Problem::NotAllowed, path, offset, || {
+                checker.findings.report(Problem::NotAllowed, path, offset, || {
                     (quoted(found), Allowed::Exactly(text), nearest::listed(found, &[text]))
                 });
             }
@@ -280,18 +270,18 @@ impl<'a> RuleChecker<'a> {
                     continue;
                 }
                 Some(_) => {
-                    self.report(Problem::DuplicateKey, &place, key.offset, || {
+                    self.findings.report(Problem::DuplicateKey, &place, key.offset, || {
                         (quoted(&name), Allowed::Rule("each key once"), None)
                     });
                 }
-                None => self.report(Problem::UnknownField, &place, key.offset, || {
+                None => self.findings.report(Problem::UnknownField, &place, key.offset, || {
                     (quoted(&name), Allowed::Listed(keys), nearest::listed(&name, keys))
                 }),
             }
             self.scan.skip_value()?;
         }
         for (_, key) in keys.iter().enumerate().filter(|(at, _)| seen & (1 << at) == 0) {
-            self.report(Problem::MissingField, path, start, || {
+            self.findings.report(Problem::MissingField, path, start, || {
                 (quoted(key), Allowed::Listed(keys), None)
             });
         }
@@ -303,7 +293,7 @@ impl<'a> RuleChecker<'a> {
         let shape = self.scan.shape()?;
         self.scan.skip_value()?;
         let text = self.scan.text().get(offset..self.scan.at).unwrap_or_default();
-        self.report(Problem::WrongType, path, offset, || {
+        self.findings.report(Problem::WrongType, path, offset, || {
             let found = match shape {
                 Shape::Object => "an object".to_owned(),
                 Shape::Array => "an array".to_owned(),
@@ -321,30 +311,11 @@ impl<'a> RuleChecker<'a> {
         found: &str,
         texts: &'static [&'static str],
     ) {
-        self.report(Problem::NotAllowed, path, offset, || {
+        self.findings.report(Problem::NotAllowed, path, offset, || {
             (quoted(found), Allowed::Listed(texts), nearest::listed(found, texts))
         });
     }
-
-    /// Reports a violation; `say` is called only if it is described.
-    fn report(
-        &mut self,
-        code: Problem,
-        path: &Path<'_>,
-        offset: usize,
-        say: impl FnOnce() -> ViolationText,
-    ) {
-        if self.findings.kept.len() < self.findings.limit {
-            let (found, allowed, nearest) = say();
-            self.findings.report(Finding { code, path, offset, found, allowed, nearest });
-        } else {
-            self.findings.total += 1;
-        }
-    }
 }
-
-/// The found value, the allowed ones, and the nearest of these.
-type ViolationText = (String, Allowed, Option<Cow<'static, str>>);
 
 fn quoted(text: &str) -> String {
     format!("\"{}\"", excerpt(text))

@@ -26,9 +26,10 @@ pub(super) enum SyntaxProblem {
     TrailingBytes,
 }
 
-/// A string in the input without its quotes.
+/// A string in the input.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a> {
+    /// With its quotes.
     raw: &'a str,
     escaped: bool,
     /// The position of the opening quote.
@@ -37,7 +38,12 @@ pub(super) struct Text<'a> {
 
 impl<'a> Text<'a> {
     pub(super) fn decode(&self) -> Cow<'a, str> {
-        if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
+        if self.escaped {
+            // The scanner has validated the escapes.
+            Cow::Owned(serde_json::from_str(self.raw).unwrap_or_default())
+        } else {
+            Cow::Borrowed(&self.raw[1..self.raw.len() - 1])
+        }
     }
 }
 
@@ -159,7 +165,6 @@ impl<'a> Scanner<'a> {
     pub(super) fn string(&mut self) -> Result<Text<'a>, Malformed> {
         let offset = self.at;
         self.expect(b'"', "a string")?;
-        let start = self.at;
         let mut escaped = false;
         loop {
             match self.peek() {
@@ -173,9 +178,8 @@ impl<'a> Scanner<'a> {
                 None => return self.malformed(SyntaxProblem::EndOfInput),
             }
         }
-        let raw = &self.text[start..self.at];
         self.at += 1;
-        Ok(Text { raw, escaped, offset })
+        Ok(Text { raw: &self.text[offset..self.at], escaped, offset })
     }
 
     fn escape(&mut self) -> Result<(), Malformed> {
@@ -212,7 +216,11 @@ impl<'a> Scanner<'a> {
 
     /// The UTF-16 unit of a `\\uXXXX` at `at`.
     fn unit(&self, at: usize) -> Option<u32> {
-        unit(self.bytes().get(at..at + 6)?)
+        let hex = self.bytes().get(at..at + 6)?.strip_prefix(b"\\u")?;
+        if !hex.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()
     }
 
     pub(super) fn number(&mut self) -> Result<&'a str, Malformed> {
@@ -308,46 +316,4 @@ impl<'a> Scanner<'a> {
             self.malformed(SyntaxProblem::TrailingBytes)
         }
     }
-}
-
-fn unit(escape: &[u8]) -> Option<u32> {
-    let hex = escape.strip_prefix(b"\\u")?;
-    if !hex.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()
-}
-
-/// Resolves the escapes of a valid string.
-fn unescape(raw: &str) -> String {
-    let mut text = String::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some(at) = rest.find('\\') {
-        text.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let bytes = rest.as_bytes();
-        let (character, length) = match bytes.get(1) {
-            Some(b'b') => ('\u{8}', 2),
-            Some(b'f') => ('\u{c}', 2),
-            Some(b'n') => ('\n', 2),
-            Some(b'r') => ('\r', 2),
-            Some(b't') => ('\t', 2),
-            Some(b'u') => match (bytes.get(..6).and_then(unit), bytes.get(6..12).and_then(unit)) {
-                (Some(high @ 0xd800..=0xdbff), Some(low)) => {
-                    let scalar = 0x10000 + ((high - 0xd800) << 10) + (low & 0x3ff);
-                    (char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER), 12)
-                }
-                (Some(scalar), _) => {
-                    (char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
-                }
-                (None, _) => (char::REPLACEMENT_CHARACTER, 2),
-            },
-            Some(other) => (char::from(*other), 2),
-            None => break,
-        };
-        text.push(character);
-        rest = rest.get(length..).unwrap_or_default();
-    }
-    text.push_str(rest);
-    text
 }

@@ -8,45 +8,25 @@ use serde::Serialize;
 /// Maximum length of an excerpt of the input, in characters.
 pub const MAX_FOUND_CHARS: usize = 64;
 
-/// The violated rule. The codes are stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Problem {
-    /// The bytes are not UTF-8, or start with a byte order mark.
-    Encoding,
-    Syntax,
-    DuplicateKey,
-    MissingField,
-    UnknownField,
-    WrongType,
-    NotAllowed,
-    BadUuid,
-    BadDateTime,
-    BadIdentifier,
-    /// Too short or too long.
-    BadLength,
-    /// Not an integer of at least 1, or not exactly 1 if required.
-    BadValue,
-    Empty,
-}
-
-impl Problem {
-    pub const fn code(self) -> &'static str {
-        match self {
-            Problem::Encoding => "encoding",
-            Problem::Syntax => "syntax",
-            Problem::DuplicateKey => "duplicate-key",
-            Problem::MissingField => "missing-field",
-            Problem::UnknownField => "unknown-field",
-            Problem::WrongType => "wrong-type",
-            Problem::NotAllowed => "not-allowed",
-            Problem::BadUuid => "bad-uuid",
-            Problem::BadDateTime => "bad-date-time",
-            Problem::BadIdentifier => "bad-identifier",
-            Problem::BadLength => "bad-length",
-            Problem::BadValue => "bad-value",
-            Problem::Empty => "empty",
-        }
+crate::text_enum::text_enum! {
+    /// The violated rule. The codes are stable.
+    pub enum Problem {
+        /// The bytes are not UTF-8, or start with a byte order mark.
+        Encoding = "encoding",
+        Syntax = "syntax",
+        DuplicateKey = "duplicate-key",
+        MissingField = "missing-field",
+        UnknownField = "unknown-field",
+        WrongType = "wrong-type",
+        NotAllowed = "not-allowed",
+        BadUuid = "bad-uuid",
+        BadDateTime = "bad-date-time",
+        BadIdentifier = "bad-identifier",
+        /// Too short or too long.
+        BadLength = "bad-length",
+        /// Not an integer of at least 1, or not exactly 1 if required.
+        BadValue = "bad-value",
+        Empty = "empty",
     }
 }
 
@@ -78,7 +58,6 @@ pub struct Violation {
     pub line: usize,
     /// Column in the line, in characters, from 1.
     pub column: usize,
-    /// Byte offset in the input.
     pub offset: usize,
     pub found: String,
     pub allowed: Allowed,

@@ -13,7 +13,7 @@ use usage_metrics::recorder::{FlushResult, Recorder};
 use usage_metrics::store::{BUSY_WAIT, ErrorKind, Store, StoreFolder};
 use uuid::Uuid;
 
-use crate::fixtures::{TestStore, WAIT, all_packages, noon, recorder, route, totals};
+use crate::fixtures::{TestStore, WAIT, all_packages, batch, noon, recorder, route, totals};
 
 const SHORT: Duration = Duration::from_millis(20);
 
@@ -57,9 +57,6 @@ fn read_only_store_is_retried() {
     let second = recorder(&folder, &clock(), SHORT);
     count_without_blocking(&second, (0..100).map(|_| "during".to_owned()));
     assert_eq!(second.flush(WAIT), FlushResult::Pending);
-    let health = second.health();
-    assert_eq!(health.trouble.map(|trouble| trouble.kind), Some(ErrorKind::ReadOnly));
-    assert_eq!((health.waiting, health.lost), (100, 0));
     // Existing data can be read, and writing fails.
     assert_eq!(total(&folder, "before"), 1);
     assert_eq!(existing(&folder).probe(noon()).unwrap_err().kind(), ErrorKind::ReadOnly);
@@ -67,7 +64,7 @@ fn read_only_store_is_retried() {
     disk.make_writable();
     eventually("counting resumes", || second.flush(WAIT) == FlushResult::Stored);
     assert_eq!(total(&folder, "during"), 100);
-    assert_eq!(second.health(), usage_metrics::recorder::Health::default());
+    assert_eq!(existing(&folder).summary().unwrap().lost, 0);
     second.close(WAIT);
 }
 
@@ -82,9 +79,9 @@ fn full_disk_is_retried_without_loss() {
     let ballast = disk.fill();
     count_without_blocking(&recorder, (0..2_000).map(|at| format!("model-{at}")));
     assert_eq!(recorder.flush(WAIT), FlushResult::Pending);
-    let health = recorder.health();
-    assert_eq!(health.trouble.map(|trouble| trouble.kind), Some(ErrorKind::Full));
-    assert_eq!((health.waiting, health.lost), (2_000, 0));
+    let counts = (0..2_000).map(|at| (route(&format!("model-{at}")), 1)).collect();
+    let refused = existing(&folder).add(&[batch(noon(), counts)]);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Full);
     assert_eq!(total(&folder, "model-0"), 1, "what was stored is still there");
 
     fs::remove_file(ballast).unwrap();
@@ -93,6 +90,7 @@ fn full_disk_is_retried_without_loss() {
     let totals = totals(&all_packages(&existing(&folder)));
     assert_eq!(totals.len(), 2_000);
     assert_eq!(totals[&route("model-0")], 2);
+    assert_eq!(existing(&folder).summary().unwrap().lost, 0);
     assert!(folder.stores_set_aside().is_empty());
 }
 

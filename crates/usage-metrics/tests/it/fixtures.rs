@@ -46,6 +46,7 @@ pub(crate) fn route(model: &str) -> Counter {
 }
 
 pub(crate) fn batch(at: Timestamp, counts: Vec<(Counter, u64)>) -> CounterBatch {
+    let counts = counts.into_iter().collect();
     CounterBatch { at, resource: resource(), counts, active: false, lost: 0 }
 }
 

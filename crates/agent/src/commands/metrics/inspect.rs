@@ -257,7 +257,7 @@ fn tell(report: &Report, session: &Session) -> Result<(), Diagnostic> {
     let mut lines = String::new();
     for violation in &report.violations {
         let Violation { line, column, code, pointer, .. } = violation;
-        let code = code.code();
+        let code = code.text();
         // A problem of the whole document has no pointer.
         let place =
             if pointer.is_empty() { String::new() } else { format!("{}: ", printable(pointer)) };

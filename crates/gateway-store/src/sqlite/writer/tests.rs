@@ -1,9 +1,9 @@
 //! Limits of the cache and of batches.
 
-use ledger::{Micros, PostingKind, Refusal};
+use ledger::{Micros, PostingKind, Refusal, Transfer};
 
 use super::*;
-use crate::batch::{AuditedTransfer, NewHold, Pending};
+use crate::batch::{AuditedTransfer, FreeRequest, NewHold, Pending};
 use crate::sqlite::{checkpoint, schema};
 use crate::{Actor, StoredResponse};
 

@@ -6,10 +6,12 @@ use super::{COLUMNS, add_events};
 use crate::batch_rows::{BatchWrites, LoadedBatch, RowSet};
 use crate::error::Result;
 use crate::executor::{Executor, LOCKED, SKIP_LOCKED};
-use crate::limits::MAX_ENDED_JOBS;
 use crate::research::{JobEnd, JobEndResult, JobStatus, ResearchJob, Webhook, WebhookOutcome};
 use crate::store::Store;
 use crate::value::values;
+
+/// Maximum research jobs that one call ends or deletes.
+const MAX_ENDED_JOBS: u32 = 100;
 
 /// Jobs that missed their deadline or used up their tries.
 const OVERDUE: &str = "SELECT id, member FROM research_jobs WHERE status IN ('queued', 'running') \
@@ -21,7 +23,8 @@ const DUE: &str = "SELECT job FROM research_hooks WHERE outcome IS NULL AND due_
 impl Store {
     pub async fn end_job(&self, end: JobEnd) -> Result<JobEndResult> {
         let retention = self.options().idempotency_retention_micros();
-        statements!(self.write_ledger, db => end_job(db, &JobEnder::Caller(end), retention))
+        let (id, member) = (end.id, end.member);
+        statements!(self.write_ledger, db => end_job(db, id, member, Some(&end), retention))
     }
 
     /// Ends jobs that missed their deadline or used up their tries, at most a hundred; returns how
@@ -30,8 +33,7 @@ impl Store {
         let overdue: Vec<(HoldId, MemberId)> = self.rows(OVERDUE, values![MAX_ENDED_JOBS]).await?;
         let mut count = 0;
         for (id, member) in overdue {
-            let ender = JobEnder::Store { id, member };
-            let result = statements!(self.write_ledger, db => end_job(db, &ender, 0))?;
+            let result = statements!(self.write_ledger, db => end_job(db, id, member, None, 0))?;
             count += u64::from(result != JobEndResult::NotEnded);
         }
         Ok(count)
@@ -56,43 +58,15 @@ impl Store {
     }
 }
 
-#[derive(Debug, Clone)]
-enum JobEnder {
-    /// The worker or the member.
-    Caller(JobEnd),
-    /// The store, if the job is overdue.
-    Store { id: HoldId, member: MemberId },
-}
-
-impl JobEnder {
-    fn job(&self) -> (HoldId, MemberId) {
-        match self {
-            Self::Caller(job_end) => (job_end.id, job_end.member),
-            Self::Store { id, member } => (*id, *member),
-        }
-    }
-
-    /// The end of this job, if the claim is valid or the job is overdue.
-    fn end(&self, attempt: i64, is_late: bool, has_no_tries: bool) -> Option<JobEnd> {
-        match self {
-            Self::Caller(job_end) => {
-                let is_valid = job_end.attempt.is_none_or(|claimed| claimed == attempt);
-                is_valid.then(|| job_end.clone())
-            }
-            Self::Store { id, member } => {
-                (is_late || has_no_tries).then(|| JobEnd::automatic(*id, *member, is_late))
-            }
-        }
-    }
-}
-
-/// Ends a job and its hold. The member is locked first, as everywhere, and then the job.
+/// Ends a job and its hold: as the worker or the member requests, if the claim is valid, else if the
+/// job is overdue. The member is locked first, as everywhere, and then the job.
 async fn end_job(
     db: &mut impl Executor,
-    ender: &JobEnder,
+    id: HoldId,
+    member: MemberId,
+    requested: Option<&JobEnd>,
     idempotency_retention: i64,
 ) -> Result<JobEndResult> {
-    let (id, member) = ender.job();
     let mut needed = RowSet::default();
     needed.add_hold(id, member);
     let LoadedBatch { mut book, now, .. } = db.load(&needed).await?;
@@ -104,7 +78,11 @@ async fn end_job(
     let job: Option<(i64, i64, JobStatus, u32, bool, bool)> =
         db.row(&sql, values![id, member]).await?;
     let ending = job.and_then(|(attempt, retention, status, done, is_late, has_no_tries)| {
-        let job_end = ender.end(attempt, is_late, has_no_tries)?;
+        let job_end = match requested {
+            Some(end) if end.attempt.is_none_or(|claimed| claimed == attempt) => end.clone(),
+            None if is_late || has_no_tries => JobEnd::automatic(id, member, is_late),
+            _ => return None,
+        };
         let rule = job_end.rule(status, done);
         Some((job_end, rule, now.plus_micros(retention)))
     });
@@ -112,8 +90,8 @@ async fn end_job(
         db.cancel().await?;
         return Ok(JobEndResult::NotEnded);
     };
-    let (tokens, model, attempts) = (job_end.tokens, None, None);
-    let hold_end = HoldEnd { id, member, rule, model, tokens, attempts, answered: true };
+    let tokens = job_end.tokens;
+    let hold_end = HoldEnd { tokens, answered: true, ..HoldEnd::new(id, member, rule) };
     let result = match book.end(hold_end, now) {
         EndResult::Ended(receipt) => {
             finish(db, &job_end, receipt.charged, now, expires_at).await?;

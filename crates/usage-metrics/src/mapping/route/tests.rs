@@ -65,14 +65,16 @@ fn lowercase_identifier_is_not_copied() {
 
 #[test]
 fn response_precedes_request_precedes_unknown() {
-    for route in [model, provider] {
-        assert_eq!(route(Some("Answered"), Some("asked")), "answered");
-        assert_eq!(route(Some("not a name"), Some("asked")), "asked");
-        assert_eq!(route(Some(""), Some("asked")), "asked");
-        assert_eq!(route(None, Some("asked")), "asked");
-        assert_eq!(route(Some("answered"), None), "answered");
-        assert_eq!(route(Some("?"), Some("!")), "unknown");
-        assert_eq!(route(None, None), "unknown");
+    assert_eq!(model(Some("Answered"), Some("asked")), "answered");
+    assert_eq!(model(Some("not a name"), Some("asked")), "asked");
+    assert_eq!(model(Some(""), Some("asked")), "asked");
+    assert_eq!(model(None, Some("asked")), "asked");
+    assert_eq!(model(Some("answered"), None), "answered");
+    assert_eq!(model(Some("?"), Some("!")), "unknown");
+    assert_eq!(model(None, None), "unknown");
+    assert_eq!(provider(Some("Asked")), "asked");
+    for unusable in [None, Some(""), Some("not a name"), Some("?")] {
+        assert_eq!(provider(unusable), "unknown");
     }
 }
 
@@ -80,44 +82,16 @@ fn response_precedes_request_precedes_unknown() {
 fn models_may_be_longer_than_providers() {
     let (at_64, at_65) = ("p".repeat(64), "p".repeat(65));
     let (at_256, at_257) = ("m".repeat(256), "m".repeat(257));
-    assert_eq!(provider(Some(&at_64), None), at_64);
-    assert_eq!(provider(Some(&at_65), None), "unknown");
+    assert_eq!(provider(Some(&at_64)), at_64);
+    assert_eq!(provider(Some(&at_65)), "unknown");
     assert_eq!(model(Some(&at_256), None), at_256);
     assert_eq!(model(Some(&at_257), None), "unknown");
 }
 
 #[test]
 fn routes_keep_aliases() {
-    assert_eq!(provider(Some("lm_studio"), None), "lm_studio");
-    assert_eq!(provider(Some("my-private-host"), None), "my-private-host");
-}
-
-#[test]
-fn primary_calls_count_with_any_outcome() {
-    for role in [None, Some(""), Some("primary"), Some(" Primary ")] {
-        for outcome in ["success", "failed", "cancelled", "exploded", ""] {
-            assert!(counts(role, outcome), "{role:?} {outcome:?}");
-        }
-    }
-}
-
-#[test]
-fn auxiliary_calls_count_with_a_listed_outcome() {
-    for role in ["auxiliary:compression", "auxiliary:", "AUXILIARY:title"] {
-        for outcome in ["cancelled", "failed", "success", " Success "] {
-            assert!(counts(Some(role), outcome), "{role} {outcome:?}");
-        }
-        for outcome in ["", "unknown", "timed_out"] {
-            assert!(!counts(Some(role), outcome), "{role} {outcome:?}");
-        }
-    }
-}
-
-#[test]
-fn calls_of_other_roles_do_not_count() {
-    for role in ["auxiliary", "delegated", "primary:x", "x-auxiliary:"] {
-        assert!(!counts(Some(role), "success"), "{role}");
-    }
+    assert_eq!(provider(Some("lm_studio")), "lm_studio");
+    assert_eq!(provider(Some("my-private-host")), "my-private-host");
 }
 
 proptest! {

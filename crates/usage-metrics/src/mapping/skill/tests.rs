@@ -43,30 +43,6 @@ fn only_state_changes_count() {
     }
 }
 
-#[test]
-fn creator_precedes_method_precedes_location() {
-    let mut origin = SkillOrigin {
-        created_by_agent: true,
-        installed_from_hub: true,
-        only_in_external_dirs: true,
-        in_local_tree: true,
-        has_record: true,
-    };
-    assert_eq!(provenance(&origin), Provenance::AgentCreated);
-    origin.created_by_agent = false;
-    assert_eq!(provenance(&origin), Provenance::Installed);
-    origin.installed_from_hub = false;
-    assert_eq!(provenance(&origin), Provenance::External);
-    origin.only_in_external_dirs = false;
-    assert_eq!(provenance(&origin), Provenance::Local);
-    origin.in_local_tree = false;
-    assert_eq!(provenance(&origin), Provenance::Local);
-    origin.has_record = false;
-    assert_eq!(provenance(&origin), Provenance::Unknown);
-    origin.in_local_tree = true;
-    assert_eq!(provenance(&origin), Provenance::Local);
-}
-
 fn facts(use_count: i64, reused: bool, reuse_after_patch: bool) -> LoadFacts {
     LoadFacts {
         use_count: Some(use_count),
