@@ -55,8 +55,6 @@ pub(crate) struct Servers {
     /// The servers of the project, with the folder of each file.
     pub(crate) projects: BTreeMap<String, PathBuf>,
     project_notes: Vec<String>,
-    /// The file as JSON.
-    written: Value,
 }
 
 impl Servers {
@@ -65,14 +63,12 @@ impl Servers {
         let home = session.home()?;
         let path = home.config();
         let scope = scope(session, &home)?;
-        let (parsed, written) = match &session.config()?.root {
-            Ok(root) => (parse_document(root, &scope), root.to_json()),
-            Err(problem) => {
-                (Parsed { problems: vec![problem.clone()], ..Parsed::default() }, Value::Null)
-            }
+        let parsed = match &session.config()?.root {
+            Ok(root) => parse_document(root, &scope),
+            Err(problem) => Parsed { problems: vec![problem.clone()], ..Parsed::default() },
         };
         let (projects, project_notes) = (BTreeMap::new(), Vec::new());
-        let mut servers = Self { path, parsed, scope, projects, project_notes, written };
+        let mut servers = Self { path, parsed, scope, projects, project_notes };
         // A broken file does not show the names it uses.
         if servers.whole().is_ok() {
             servers.add_project(session)?;
@@ -170,11 +166,6 @@ impl Servers {
         let prefix = registered_name(name, "");
         let names = self.enabled().map(|entry| entry.name.as_str());
         names.filter(move |other| *other != name && registered_name(other, "") == prefix)
-    }
-
-    /// The entry of a server as written in the file, with references unresolved.
-    pub(crate) fn written(&self, name: &str) -> Option<&Value> {
-        self.written.get("mcp_servers")?.get(name)
     }
 
     /// The secrets, each with a label that may be shown.

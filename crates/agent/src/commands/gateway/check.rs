@@ -59,8 +59,11 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
 }
 
 async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let store = database(config, &mut findings).await;
+    let (finding, store) = match open(config).await {
+        Ok((finding, store)) => (finding, Some(store)),
+        Err(finding) => (finding, None),
+    };
+    let mut findings = vec![finding.of("database")];
     findings.push(secret(config, store.as_ref()).await.of("key secret"));
     if let Some(store) = &store {
         store.close().await;
@@ -85,30 +88,20 @@ async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
     findings
 }
 
-async fn database(config: &Config, findings: &mut Vec<Finding>) -> Option<Store> {
+/// Opens the database.
+async fn open(config: &Config) -> Result<(Finding, Store), Finding> {
     let what = match &config.database {
         Database::Sqlite { path, .. } => path.display().to_string(),
         Database::Postgres { .. } => "PostgreSQL".to_owned(),
     };
-    let (finding, store) = match open(config, &what).await {
-        Ok((number, store)) => {
-            (Finding::good(format!("{what}, schema version {number}")), Some(store))
-        }
-        Err(finding) => (finding, None),
-    };
-    findings.push(finding.of("database"));
-    store
-}
-
-/// Opens the database; returns its schema version too.
-async fn open(config: &Config, what: &str) -> Result<(i64, Store), Finding> {
     let (place, options) = gateway::place(config);
-    let state = Store::schema(&place, &options).await.map_err(|error| failed(what, &error))?;
+    let state = Store::schema(&place, &options).await.map_err(|error| failed(&what, &error))?;
     let number = version(state);
     match state {
         SchemaState::Current(_) => {
             let store = Store::open(&place, &options).await;
-            Ok((number, store.map_err(|error| failed(what, &error))?))
+            let store = store.map_err(|error| failed(&what, &error))?;
+            Ok((Finding::good(format!("{what}, schema version {number}")), store))
         }
         SchemaState::Empty | SchemaState::Old(_) => {
             let text = format!("{what} must be migrated: its schema version is {number}");

@@ -348,7 +348,7 @@ fn tell(
                 "notes": server.notes,
             })
         });
-        return session.output.json(&saved.json("added", added.collect()));
+        return session.output.json(&saved.json("added", &added.collect::<Json>()));
     }
     tell_moved(session, saved);
     for server in candidates {

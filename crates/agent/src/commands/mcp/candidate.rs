@@ -58,7 +58,7 @@ pub(super) struct SavedServers {
 
 impl SavedServers {
     /// What was saved, and where.
-    pub(super) fn json(&self, done: &str, servers: Json) -> Json {
+    pub(super) fn json(&self, done: &str, servers: &Json) -> Json {
         json!({
             done: servers,
             "file": self.file,

@@ -100,7 +100,7 @@ fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let saved = save(session, &servers, SecretHandling::Move, OnConflict::Keep)?;
     if session.output.is_json() {
         let installed = json!({ "name": name, "kind": server.kind(), "notes": server.notes });
-        return session.output.json(&saved.json("installed", installed));
+        return session.output.json(&saved.json("installed", &installed));
     }
     tell_moved(session, &saved);
     session.output.text(format!("{GOOD}Installed{GOOD:#} {name}.\n"))?;

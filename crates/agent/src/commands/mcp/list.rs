@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         if fleet.servers.parsed.servers.is_empty() && !session.output.is_json() {
             nothing(&fleet, session)?;
         } else {
-            let value = fleet.shown.json(configured_json(&fleet.servers));
+            let value = fleet.shown.json(configured_json(&fleet.servers, session)?);
             session.output.print(&value, configured_text(&fleet.servers, &fleet.shown))?;
         }
     } else {
