@@ -85,7 +85,7 @@ pub(crate) fn parse() -> Result<(Command, Session), Exit> {
     let arguments = with_help_option(std::env::args_os().collect());
     let cli = match <Cli as Parser>::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return Err(tell(&error, &arguments)),
+        Err(error) => return Err(report(&error, &arguments)),
     };
     let Cli { global, command } = cli;
     let volume = match (global.quiet, global.verbose) {
@@ -109,7 +109,7 @@ fn with_help_option(mut arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Prints help and version to stdout; anything else is a usage error.
-fn tell(error: &clap::Error, arguments: &[OsString]) -> Exit {
+fn report(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let asked_for_help = matches!(
         error.kind(),
         ErrorKind::DisplayHelp
@@ -152,8 +152,8 @@ fn nearest_command(error: &clap::Error) -> Option<String> {
 fn in_a_line(text: &str) -> (String, String) {
     let is_end =
         |line: &str| line.starts_with("Usage:") || line.starts_with("For more information");
-    let said = text.lines().take_while(|line| !is_end(line));
-    let words: Vec<&str> = said.flat_map(str::split_whitespace).collect();
+    let lines = text.lines().take_while(|line| !is_end(line));
+    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
     let message = words.join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
     let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("agent");

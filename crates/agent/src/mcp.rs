@@ -55,8 +55,6 @@ pub(crate) struct Servers {
     /// The servers of the project, with the folder of each file.
     pub(crate) projects: BTreeMap<String, PathBuf>,
     project_notes: Vec<String>,
-    /// The file as JSON.
-    written: Value,
 }
 
 impl Servers {
@@ -65,14 +63,12 @@ impl Servers {
         let home = session.home()?;
         let path = home.config();
         let scope = scope(session, &home)?;
-        let (parsed, written) = match &session.config()?.root {
-            Ok(root) => (parse_document(root, &scope), root.to_json()),
-            Err(problem) => {
-                (Parsed { problems: vec![problem.clone()], ..Parsed::default() }, Value::Null)
-            }
+        let parsed = match &session.config()?.root {
+            Ok(root) => parse_document(root, &scope),
+            Err(problem) => Parsed { problems: vec![problem.clone()], ..Parsed::default() },
         };
         let (projects, project_notes) = (BTreeMap::new(), Vec::new());
-        let mut servers = Self { path, parsed, scope, projects, project_notes, written };
+        let mut servers = Self { path, parsed, scope, projects, project_notes };
         // A broken file does not show the names it uses.
         if servers.whole().is_ok() {
             servers.add_project(session)?;
@@ -103,9 +99,8 @@ impl Servers {
             self.project_notes.extend(faults.into_iter().map(|fault| format!("{path}: {fault}")));
             for server in configured {
                 let name = &server.entry.name;
-                let is_broken = |problem: &Problem| problem.section.as_ref() == Some(name);
                 if self.entries().any(|entry| entry.name == *name)
-                    || self.parsed.problems.iter().any(is_broken)
+                    || self.problems_of(name).next().is_some()
                 {
                     self.project_notes.push(format!(
                         "{path}: server `{name}` is not used: another one has this name"
@@ -133,12 +128,11 @@ impl Servers {
             return Ok(found);
         }
         let path = self.path.display();
-        let named = |problem: &&Problem| problem.section.as_deref() == Some(name);
-        let problems: Vec<&Problem> = self.parsed.problems.iter().filter(named).collect();
-        if !problems.is_empty() {
+        let mut problems = self.problems_of(name).peekable();
+        if problems.peek().is_some() {
             let message = format!("invalid configuration of server `{}`", printable(name));
             return Err(Diagnostic::configuration(message)
-                .causes(problems.iter().map(|problem| format!("{path}:{problem}"))));
+                .causes(problems.map(|problem| format!("{path}:{problem}"))));
         }
         self.whole()?;
         let message = format!("no server named `{}` in {path}", printable(name));
@@ -174,11 +168,6 @@ impl Servers {
         names.filter(move |other| *other != name && registered_name(other, "") == prefix)
     }
 
-    /// The entry of a server as written in the file, with references unresolved.
-    pub(crate) fn written(&self, name: &str) -> Option<&Value> {
-        self.written.get("mcp_servers")?.get(name)
-    }
-
     /// The secrets, each with a label that may be shown.
     fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         self.parsed.servers.iter().flat_map(|configured| {
@@ -187,19 +176,24 @@ impl Servers {
         })
     }
 
+    /// The problems of the entry with this name.
+    pub(crate) fn problems_of(&self, name: &str) -> impl Iterator<Item = &Problem> {
+        self.parsed.problems.iter().filter(move |problem| problem.section.as_deref() == Some(name))
+    }
+
     pub(crate) fn tell_problems(&self, session: &Session) {
-        self.tell(session, &|_| true);
+        self.print_problems(self.parsed.problems.iter(), session);
         for note in &self.project_notes {
             session.output.warn(escaped(note));
         }
     }
 
     pub(crate) fn tell_problems_of(&self, name: &str, session: &Session) {
-        self.tell(session, &|problem| problem.section.as_deref() == Some(name));
+        self.print_problems(self.problems_of(name), session);
     }
 
-    fn tell(&self, session: &Session, wanted: &dyn Fn(&Problem) -> bool) {
-        for problem in self.parsed.problems.iter().filter(|problem| wanted(problem)) {
+    fn print_problems<'p>(&self, problems: impl Iterator<Item = &'p Problem>, session: &Session) {
+        for problem in problems {
             let line = problem_line(&self.path, problem);
             if !problem.is_error() {
                 session.output.warn(line);
@@ -337,10 +331,23 @@ impl McpServers {
         diagnostic.causes(tail).hints(self.advice(error, entry))
     }
 
+    /// The error before a call: a server error, unless this machine failed.
+    pub(crate) fn connection_failure(
+        &self,
+        entry: &ServerEntry,
+        error: &mcp_client::Error,
+    ) -> Diagnostic {
+        let mut diagnostic = self.trouble(entry, error);
+        if diagnostic.exit == Exit::Failed && !is_of_this_machine(error) {
+            diagnostic.exit = Exit::Peer;
+        }
+        diagnostic
+    }
+
     pub(crate) fn advice(&self, error: &mcp_client::Error, entry: &ServerEntry) -> Vec<String> {
         let granted = self.standing(entry).and_then(|standing| standing.granted);
         let scope = granted.and_then(|granted| granted.requested.or(granted.scope));
-        advice::advice_with(error, entry, scope.as_deref())
+        advice::advice(error, entry, scope.as_deref())
     }
 
     /// The account of a server with sign-in. Its standing has any problem.
@@ -368,10 +375,7 @@ impl McpServers {
     ) -> Option<Diagnostic> {
         match &status.state {
             ServerState::Ready | ServerState::Degraded { .. } | ServerState::Recycled => None,
-            ServerState::Disabled => Some(
-                Diagnostic::configuration(format!("server `{}` is disabled", entry.name))
-                    .hint(format!("enable it with `agent mcp enable {}`", operand(&entry.name))),
-            ),
+            ServerState::Disabled => Some(disabled(&entry.name)),
             ServerState::Connecting
             | ServerState::Stopped
             | ServerState::Parked { .. }
@@ -383,20 +387,18 @@ impl McpServers {
     }
 }
 
+/// The error of a disabled server.
+pub(crate) fn disabled(name: &str) -> Diagnostic {
+    Diagnostic::configuration(format!("server `{name}` is disabled"))
+        .hint(format!("enable it with `agent mcp enable {}`", operand(name)))
+}
+
 /// Whether the disk or the keychain of this machine failed, not a peer.
 fn is_of_this_machine(error: &mcp_client::Error) -> bool {
     use mcp_client::oauth::Error;
     let mcp_client::Error::OAuth(error) = error else { return false };
     let inner = if let Error::Unattended(inner) = &**error { inner } else { error };
     matches!(**inner, Error::Store { .. } | Error::Keychain { .. })
-}
-
-/// Errors before a call are server errors, except those of this machine.
-pub(crate) fn as_no_call(mut diagnostic: Diagnostic, error: &mcp_client::Error) -> Diagnostic {
-    if diagnostic.exit == Exit::Failed && !is_of_this_machine(error) {
-        diagnostic.exit = Exit::Peer;
-    }
-    diagnostic
 }
 
 /// Maximum time until these servers are settled.
@@ -489,10 +491,7 @@ pub(crate) fn block_on<T>(
     let done = runtime.block_on(async {
         let mut signals = Signals::listen();
         let client = client();
-        let done = tokio::select! {
-            done = work(&client) => done,
-            exit = signals.next() => Err(Diagnostic::interrupted(exit)),
-        };
+        let done = signals.guard(work(&client)).await;
         tokio::select! {
             () = client.close() => {}
             _ = signals.next() => {}

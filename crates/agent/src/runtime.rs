@@ -24,10 +24,7 @@ pub(crate) fn block_on<T>(
     let runtime = started()?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen();
-        tokio::select! {
-            done = work => done,
-            exit = signals.next() => Err(Diagnostic::interrupted(exit)),
-        }
+        signals.guard(work).await
     });
     runtime.shutdown_background();
     done
@@ -50,6 +47,17 @@ impl Signals {
             .into_iter()
             .filter(|(kind, exit)| *exit == Exit::Interrupted || !is_ignored(kind.as_raw_value()));
         Self(wanted.filter_map(|(kind, exit)| Some((signal(kind).ok()?, exit))).collect())
+    }
+
+    /// Runs the work; a signal drops it.
+    pub(crate) async fn guard<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, Diagnostic>>,
+    ) -> Result<T, Diagnostic> {
+        tokio::select! {
+            done = work => done,
+            exit = self.next() => Err(Diagnostic::interrupted(exit)),
+        }
     }
 
     pub(crate) async fn next(&mut self) -> Exit {

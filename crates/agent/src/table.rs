@@ -1,9 +1,10 @@
 //! Tables and lists of fields. At a terminal, the last column wraps between words.
 
+use serde::Serialize;
 use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
-use crate::output;
+use crate::output::{self, Output};
 use crate::wrap;
 
 /// Between two columns.
@@ -50,6 +51,20 @@ impl Table {
 
     pub(crate) fn text(&self) -> String {
         self.lines(output::columns()).iter().flat_map(|row| [row.as_str(), "\n"]).collect()
+    }
+
+    /// Prints the value for programs; for people the table, or a note if it has no rows.
+    pub(crate) fn print(
+        &self,
+        output: &Output,
+        value: &impl Serialize,
+        none: &str,
+    ) -> Result<(), Diagnostic> {
+        if self.rows.len() > 1 || output.is_json() {
+            return output.print(value, self.text());
+        }
+        output.note(none);
+        Ok(())
     }
 
     /// The rows, broken into lines of `width` columns if there is a width.

@@ -5,7 +5,6 @@ mod alerts;
 mod amount;
 mod audit;
 mod backup;
-mod budget;
 mod check;
 mod downloads;
 mod file;
@@ -39,7 +38,7 @@ pub(super) use self::local_servers::{DetectedServer, Server, candidates, look, m
 pub(super) use self::migrate::bring_up_to_date;
 pub(super) use self::moment::now;
 pub(super) use self::operator_store::{actor, key_hasher};
-pub(super) use self::serve::{Hangup, address, ready, runtime, unless_stopped, until_stopped};
+pub(super) use self::serve::{Hangup, address, ready, serve};
 
 /// Run the member service and manage members, keys and credit
 #[derive(Debug, clap::Args)]
@@ -147,7 +146,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
         Gateway::Restore(args) => backup::restore(&args, context),
         Gateway::Example => {
             let example = gateway::config::example();
-            context.print(&json!({ "yaml": example }), example)
+            context.output.print(&json!({ "yaml": example }), example)
         }
         Gateway::Schema => {
             session.output.json(&gateway::config::schema().published("gateway.yaml"))

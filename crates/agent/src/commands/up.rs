@@ -20,11 +20,10 @@ use self::running::ServiceLock;
 use self::summary::{AvailableModels, StartSummary, documents};
 use super::gateway::{
     FirstConfig, Hangup, Location, Server, address, bring_up_to_date, candidates, look, merge,
-    named, ready, runtime, unless_stopped, until_stopped, write_if_missing,
+    named, ready, serve, write_if_missing,
 };
 use crate::diagnostic::Diagnostic;
 use crate::log;
-use crate::runtime::Signals;
 use crate::session::Session;
 
 /// Start your own AI service on this machine
@@ -59,17 +58,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let claim = ServiceLock::take(session)?;
-    let runtime = runtime()?;
-    let done = runtime.block_on(async {
-        let mut signals = Signals::listen();
-        let (ready, start) = unless_stopped(&mut signals, Box::pin(prepare(args, session))).await?;
+    let start = |start: StartSummary| {
         claim.tell(Some(start.address))?;
-        start.tell(session)?;
-        until_stopped(ready, signals, Hangup::Stop, session).await
-    });
-    // Do not wait for remaining tasks.
-    runtime.shutdown_background();
-    done
+        start.tell(session)
+    };
+    serve(prepare(args, session), start, Hangup::Stop, session)
 }
 
 async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary), Diagnostic> {

@@ -18,17 +18,8 @@ const INSTALLED_BY: &[(&[&str], &str)] = &[
     (&["deno"], "install Deno"),
 ];
 
-/// Advice for an error of a server without a sign-in.
-pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
-    advice_with(error, entry, None)
-}
-
 /// The next steps; `granted` is the scope from a sign-in.
-pub(crate) fn advice_with(
-    error: &Error,
-    entry: &ServerEntry,
-    granted: Option<&str>,
-) -> Vec<String> {
+pub(crate) fn advice(error: &Error, entry: &ServerEntry, granted: Option<&str>) -> Vec<String> {
     let name = &entry.name;
     match error {
         Error::MissingExecutable { command, .. } => missing(command),
@@ -42,7 +33,12 @@ pub(crate) fn advice_with(
             "set the third item of `client_cert` of {name} to the correct password: [cert, key, \
              password]"
         )),
-        Error::NoAuthorities { .. } => no_authorities(name),
+        Error::NoAuthorities { .. } => vec![
+            "install the CA certificates of the system (Debian: ca-certificates), or correct \
+             SSL_CERT_FILE and SSL_CERT_DIR"
+                .to_owned(),
+            format!("or set `ssl_verify` of {name} to a PEM file"),
+        ],
         Error::BadUrl { .. } | Error::BadHeader { .. } => {
             one(format!("correct `mcp_servers.{name}` in config.yaml"))
         }
@@ -84,8 +80,8 @@ pub(crate) fn advice_with(
             one("update the server or this program to a version that both support")
         }
         Error::BothFailed { first, second, .. } => {
-            let hints = advice_with(first, entry, granted);
-            if hints.is_empty() { advice_with(second, entry, granted) } else { hints }
+            let hints = advice(first, entry, granted);
+            if hints.is_empty() { advice(second, entry, granted) } else { hints }
         }
         Error::StillRenewing { .. } => one(format!(
             "the authorization server is slow; try again, or increase `timeout` of {name}"
@@ -102,15 +98,6 @@ pub(crate) fn advice_with(
 
 fn one(hint: impl Into<String>) -> Vec<String> {
     vec![hint.into()]
-}
-
-fn no_authorities(name: &str) -> Vec<String> {
-    vec![
-        "install the CA certificates of the system (Debian: ca-certificates), or correct \
-         SSL_CERT_FILE and SSL_CERT_DIR"
-            .to_owned(),
-        format!("or set `ssl_verify` of {name} to a PEM file"),
-    ]
 }
 
 fn check_url(name: &str) -> String {

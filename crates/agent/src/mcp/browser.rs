@@ -44,7 +44,7 @@ enum PageDelivery {
 /// Shows sign-in pages, and reads the pasted redirect.
 #[derive(Debug)]
 pub(crate) struct TerminalSignIn {
-    desk: Arc<SignInPrompt>,
+    prompt: Arc<SignInPrompt>,
     documents: Source,
 }
 
@@ -81,9 +81,9 @@ impl TerminalSignIn {
         // A program that reads JSON opens the page itself.
         let opener = match opening {
             BrowserLaunch::Allowed if !session.output.is_json() => Opener::find(environment),
-            _ => Opener::none(),
+            _ => Opener::default(),
         };
-        let desk = SignInPrompt {
+        let prompt = SignInPrompt {
             output: session.output.clone(),
             reporter: Arc::clone(reporter),
             opener,
@@ -91,7 +91,7 @@ impl TerminalSignIn {
             can_paste: line::is_possible() && !session.output.is_json(),
             turn: Arc::default(),
         };
-        Self { desk: Arc::new(desk), documents: Source(session.clone()) }
+        Self { prompt: Arc::new(prompt), documents: Source(session.clone()) }
     }
 }
 
@@ -101,19 +101,19 @@ impl Browser for TerminalSignIn {
         Box::pin(async move { documents.address().await })
     }
 
-    fn open_sign_in(&self, visit: SignInPage) -> BoxFuture<SignInReply> {
-        let desk = Arc::clone(&self.desk);
+    fn open_sign_in(&self, page: SignInPage) -> BoxFuture<SignInReply> {
+        let prompt = Arc::clone(&self.prompt);
         Box::pin(async move {
-            let _turn = desk.turn.lock().await;
-            if desk.reporter.is_held() {
+            let _turn = prompt.turn.lock().await;
+            if prompt.reporter.is_held() {
                 // The terminal is in use for typed input.
                 return SignInReply::Cancelled;
             }
-            desk.reporter.done_waiting();
-            desk.show(&visit);
+            prompt.reporter.done_waiting();
+            prompt.show(&page);
             tokio::select! {
-                visited = desk.answer() => visited,
-                () = desk.reporter.held() => SignInReply::Cancelled,
+                reply = prompt.answer() => reply,
+                () = prompt.reporter.held() => SignInReply::Cancelled,
             }
         })
     }
@@ -121,9 +121,9 @@ impl Browser for TerminalSignIn {
 
 impl DeviceCodeDisplay for TerminalSignIn {
     fn show(&self, code: &DeviceCode) {
-        self.desk.reporter.done_waiting();
-        if self.desk.output.is_json() {
-            self.desk.output.need(json!({ "device_sign_in": {
+        self.prompt.reporter.done_waiting();
+        if self.prompt.output.is_json() {
+            self.prompt.output.need(json!({ "device_sign_in": {
                 "server": code.server,
                 "issuer": code.issuer,
                 "scope": code.scope,
@@ -133,28 +133,28 @@ impl DeviceCodeDisplay for TerminalSignIn {
                 "expires_in": code.expires_in.as_secs(),
             }}));
         } else {
-            self.desk.output.need(device_steps(code));
+            self.prompt.output.need(device_steps(code));
         }
     }
 }
 
 impl SignInPrompt {
-    fn show(&self, visit: &SignInPage) {
-        let address = shown_address(&visit.address);
+    fn show(&self, page: &SignInPage) {
+        let address = shown_address(&page.address);
         if self.output.is_json() {
             self.output.need(json!({ "sign_in": {
-                "server": visit.server,
+                "server": page.server,
                 "address": address,
-                "issuer": visit.issuer,
-                "scope": visit.scope,
-                "redirect_uri": visit.redirect_uri,
-                "port": visit.port,
-                "offers_device_code": visit.offers_device_code,
-                "problem": visit.problem,
+                "issuer": page.issuer,
+                "scope": page.scope,
+                "redirect_uri": page.redirect_uri,
+                "port": page.port,
+                "offers_device_code": page.offers_device_code,
+                "problem": page.problem,
             }}));
             return;
         }
-        if let Some(problem) = &visit.problem {
+        if let Some(problem) = &page.problem {
             let problem = printable(problem);
             self.output.need(format!(
                 "{WARNING}Invalid address:{WARNING:#} {problem}. Paste the whole address from the \
@@ -162,7 +162,7 @@ impl SignInPrompt {
             ));
             return;
         }
-        let page = match self.opener.open(&address) {
+        let delivery = match self.opener.open(&address) {
             Attempt::Started => PageDelivery::Opens,
             Attempt::Nothing => PageDelivery::IsPrinted,
             Attempt::Failed(why) => {
@@ -170,7 +170,7 @@ impl SignInPrompt {
                 PageDelivery::IsPrinted
             }
         };
-        self.output.need(steps(visit, &address, page, self));
+        self.output.need(steps(page, &address, delivery, self));
     }
 
     /// The pasted redirect. It may never come.
@@ -216,10 +216,15 @@ fn shown_address(address: &str) -> String {
 }
 
 /// The text before a sign-in.
-fn steps(visit: &SignInPage, address: &str, page: PageDelivery, desk: &SignInPrompt) -> String {
-    let SignInPage { server, issuer, scope, redirect_uri, port, .. } = visit;
+fn steps(
+    page: &SignInPage,
+    address: &str,
+    delivery: PageDelivery,
+    prompt: &SignInPrompt,
+) -> String {
+    let SignInPage { server, issuer, scope, redirect_uri, port, .. } = page;
     let mut text = heading(server, issuer, scope.as_deref());
-    text.push_str(match page {
+    text.push_str(match delivery {
         PageDelivery::Opens => {
             "This page opens in your browser. If it does not, open it yourself:\n"
         }
@@ -227,8 +232,8 @@ fn steps(visit: &SignInPage, address: &str, page: PageDelivery, desk: &SignInPro
     });
     // On a separate line, so that it can be selected as a whole.
     text.push_str(&format!("\n{address}\n\n"));
-    let is_elsewhere = page == PageDelivery::IsPrinted || desk.here.remote;
-    if is_elsewhere && visit.offers_device_code {
+    let is_elsewhere = delivery == PageDelivery::IsPrinted || prompt.here.remote;
+    if is_elsewhere && page.offers_device_code {
         text.push_str(&format!(
             "Without a browser on this machine, a code is easier: press Ctrl-C and run\n\n  agent \
              mcp login {}\n\n",
@@ -239,11 +244,11 @@ fn steps(visit: &SignInPage, address: &str, page: PageDelivery, desk: &SignInPro
         text.push_str(&format!(
             "If the browser runs on another machine, run this there first, so that it can reach \
              this one:\n\n  {}\n\n",
-            desk.here.tunnel(*port)
+            prompt.here.tunnel(*port)
         ));
     }
-    if desk.can_paste {
-        text.push_str(match page {
+    if prompt.can_paste {
+        text.push_str(match delivery {
             PageDelivery::Opens => {
                 "If the browser ends on a page that does not load, paste its address here.\n"
             }

@@ -71,8 +71,7 @@ struct Approvals {
 /// The files of the current project, the nearest first.
 pub(crate) fn files(session: &Session) -> Result<Vec<ProjectFile>, Diagnostic> {
     let approvals = Approvals::read(session)?;
-    let own = session.home()?.config();
-    let own = fs::canonicalize(&own).unwrap_or(own);
+    let own = real(&session.home()?.config());
     let here = std::env::current_dir().and_then(fs::canonicalize).unwrap_or_default();
     let person = session.environment.home.as_ref().map(|home| real(home));
     let mut found = Vec::new();

@@ -148,17 +148,20 @@ impl Observer for Reporter {
                 self.detail(&format!("{server}: {}", self.shown.first_line(&state)));
             }
             ClientEvent::Tools { server, added, removed, changed } => {
-                let told = [("added", added), ("removed", removed), ("changed", changed)]
-                    .into_iter()
-                    .filter(|(_, names)| !names.is_empty())
-                    .map(|(what, names)| format!("{what}: {}", names.join(", ")))
-                    .collect::<Vec<_>>()
-                    .join("; ");
-                self.say(format!("{server}: tools {}", self.shown.line(&told)));
+                let changes =
+                    changes(&[("added", &added), ("removed", &removed), ("changed", &changed)]);
+                self.say(format!("{server}: tools {}", self.shown.line(&changes)));
             }
         }
         self.happened.notify_one();
     }
+}
+
+/// The names below each word, without the words that have none.
+pub(crate) fn changes(lists: &[(&str, &Vec<String>)]) -> String {
+    let lists = lists.iter().filter(|(_, names)| !names.is_empty());
+    let lists = lists.map(|(what, names)| format!("{what}: {}", names.join(", ")));
+    lists.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use mcp_client::ReloadReport;
 use mcp_client::config::{Endpoint, Problem, ServerEntry, StdioEndpoint};
-use serde_json::json;
 use task_loop::untrusted::printable;
 
 use super::session::ChatSession;
 use super::show;
 use crate::commands::mcp::install::dialog;
-use crate::commands::mcp::list::reloaded_line;
+use crate::commands::mcp::list::{reload_json, reloaded_line};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::{Servers, problem_line};
 use crate::output::WARNING;
@@ -50,18 +49,10 @@ pub(super) async fn run(
     chat.client.wait_until_settled(MAX_WAIT).await;
     chat.setup.fleet.reporter.done_waiting();
     if chat.output().is_json() {
-        return show::told(
-            chat,
-            json!({
-                "type": "reloaded",
-                "added": done.added,
-                "removed": done.removed,
-                "restarted": done.restarted,
-                "adopted": done.updated,
-                "kept": done.unchanged,
-                "refused": refused,
-            }),
-        );
+        let mut event = reload_json(&done);
+        event["type"] = "reloaded".into();
+        event["refused"] = refused.into();
+        return show::told(chat, event);
     }
     if done.is_empty() {
         return Ok(());

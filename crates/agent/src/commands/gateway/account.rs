@@ -7,8 +7,7 @@ use ledger::{Account, AccountKind, MemberId, Micros, PostingKind, Transfer, Tran
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
-use super::amount::{AmountUnit, in_credits};
-use super::budget::{self, budget_json};
+use super::amount::{AmountUnit, budget_json, in_credits, read_budget};
 use super::key::optional;
 use super::moment::shown;
 use super::operator_store::{Context, OperatorStore};
@@ -88,23 +87,23 @@ pub(super) async fn list(
         let account = account(books, &member).await?;
         members.push((member, account));
     }
+    let row = |(member, account): &(Member, Account)| {
+        [
+            member.id.to_string(),
+            member.name.clone(),
+            account.balance.to_string(),
+            account.held.to_string(),
+            account.available().to_string(),
+            state(member).to_owned(),
+        ]
+    };
+    let table = Table::new([noun, "name", "balance", "held", "available", "state"])
+        .align_right(&["balance", "held", "available"])
+        .rows(members.iter().map(row));
+    let json = members.iter().map(|(member, account)| member_json(member, account));
+    let json = json!({ format!("{noun}s"): json.collect::<Value>() });
     let none = format!("No {noun}s. Create one with `agent gateway {noun} create`.");
-    let json = |(member, account): &(Member, Account)| member_json(member, account);
-    books.print_list(&format!("{noun}s"), &members, json, &none, |members| {
-        let row = |(member, account): &(Member, Account)| {
-            [
-                member.id.to_string(),
-                member.name.clone(),
-                account.balance.to_string(),
-                account.held.to_string(),
-                account.available().to_string(),
-                state(member).to_owned(),
-            ]
-        };
-        Table::new([noun, "name", "balance", "held", "available", "state"])
-            .align_right(&["balance", "held", "available"])
-            .rows(members.iter().map(row))
-    })?;
+    table.print(&books.output, &json, &none)?;
     if !books.output.is_json()
         && u32::try_from(members.len()).is_ok_and(|count| count == args.limit)
         && let Some((last, _)) = members.last()
@@ -201,10 +200,10 @@ pub(super) struct BudgetArgs {
 
 impl BudgetArgs {
     pub(super) fn set(&self, kind: AccountKind, context: Context<'_>) -> Result<(), Diagnostic> {
-        let read = |text: &str| budget::read(text, self.unit);
-        let wanted = optional(Some(&self.budget), read)?.flatten();
-        let done = if wanted.is_some() { "Set the budget" } else { "Removed the budget" };
-        let change = MemberChange::Budget(wanted);
+        let read = |text: &str| read_budget(text, self.unit);
+        let budget = optional(Some(&self.budget), read)?.flatten();
+        let done = if budget.is_some() { "Set the budget" } else { "Removed the budget" };
+        let change = MemberChange::Budget(budget);
         context.with(async |books| change_account(kind, &self.member, done, &change, books).await)
     }
 }
@@ -227,7 +226,7 @@ pub(super) async fn change_account(
     })?;
     let account = account(books, &member).await?;
     let text = format!("{GOOD}{done}{GOOD:#}: {} ({}).\n", printable(&member.name), member.id);
-    books.print(&member_json(&member, &account), text)
+    books.output.print(&member_json(&member, &account), text)
 }
 
 #[derive(Debug, clap::Args)]
@@ -249,35 +248,18 @@ pub(super) struct TransferArgs {
 }
 
 impl TransferArgs {
-    pub(super) fn top_up(
-        &self,
-        account: AccountKind,
-        context: Context<'_>,
-    ) -> Result<(), Diagnostic> {
-        let amount = &self.amount;
-        if self.unit.read(amount)? <= Micros::ZERO {
-            let hint = format!("remove credit with `agent gateway {} adjust`", account.as_str());
-            let message = format!("the amount must be positive, found `{amount}`");
-            return Err(Diagnostic::usage(message).hint(hint));
-        }
-        self.post(account, PostingKind::TopUp, context)
-    }
-
-    pub(super) fn adjust(
-        &self,
-        account: AccountKind,
-        context: Context<'_>,
-    ) -> Result<(), Diagnostic> {
-        self.post(account, PostingKind::Adjustment, context)
-    }
-
-    fn post(
+    pub(super) fn post(
         &self,
         account: AccountKind,
         kind: PostingKind,
         context: Context<'_>,
     ) -> Result<(), Diagnostic> {
         let amount = self.unit.read(&self.amount)?;
+        if kind == PostingKind::TopUp && amount <= Micros::ZERO {
+            let hint = format!("remove credit with `agent gateway {} adjust`", account.as_str());
+            let message = format!("the amount must be positive, found `{}`", self.amount);
+            return Err(Diagnostic::usage(message).hint(hint));
+        }
         context.with(async |books| {
             let member = books.account(&self.member, account).await?;
             let transfer = Transfer {
@@ -313,7 +295,7 @@ impl TransferArgs {
                 ("balance", in_credits(posting.balance)),
             ]);
             let text = format!("{GOOD}{word}{GOOD:#}{when}: {name} ({}).\n{lines}", member.id);
-            books.print(&json, text)
+            books.output.print(&json, text)
         })
     }
 }

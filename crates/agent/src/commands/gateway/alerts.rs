@@ -52,7 +52,8 @@ pub(crate) fn run(command: &Command, context: Context<'_>) -> Result<(), Diagnos
         Command::List { limit } => Ok(books.store.alerts(i64::MAX, *limit).await?),
         Command::Test => test(books).await,
     })?;
-    context.print_list("deliveries", &rows, row_json, "No alerts.", table)?;
+    let json = json!({ "deliveries": rows.iter().map(row_json).collect::<Value>() });
+    table(&rows).print(&context.output, &json, "No alerts.")?;
     let has_failed = |row: &AlertDelivery| row.outcome.as_deref() != Some("delivered");
     if matches!(command, Command::Test) && rows.iter().any(has_failed) {
         return Err(Diagnostic::failed("a channel did not accept the alert")

@@ -1,7 +1,11 @@
-//! Amounts as input and output: credits with up to six decimals, or whole micro-credits.
+//! Amounts and budgets as input and output: credits with up to six decimals, or whole
+//! micro-credits; a budget has a period, such as `10/month`.
 
-use ledger::Micros;
+use ledger::{Budget, BudgetStatus, Micros, Period};
+use serde_json::{Value, json};
+use task_loop::member::credits;
 
+use super::moment::shown;
 use crate::diagnostic::Diagnostic;
 
 const MICROS_OF_A_CREDIT: i64 = 1_000_000;
@@ -15,11 +19,8 @@ pub(crate) struct AmountUnit {
 }
 
 impl AmountUnit {
-    #[cfg(test)]
-    const CREDITS: Self = Self { micros: false };
-
     pub(crate) fn read(self, text: &str) -> Result<Micros, Diagnostic> {
-        let read = if self.micros { text.trim().parse().ok() } else { credits(text.trim()) };
+        let read = if self.micros { text.trim().parse().ok() } else { parse_credits(text.trim()) };
         let amount = read.map(Micros::new).and_then(|amount| amount.plus(Micros::ZERO));
         amount.ok_or_else(|| {
             let diagnostic = Diagnostic::usage(format!("invalid amount `{text}`"));
@@ -34,7 +35,7 @@ impl AmountUnit {
 }
 
 /// Micro-credits of a text such as `12.5`.
-fn credits(text: &str) -> Option<i64> {
+fn parse_credits(text: &str) -> Option<i64> {
     let (is_negative, size) = match text.strip_prefix('-') {
         Some(size) => (true, size),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -51,7 +52,40 @@ fn credits(text: &str) -> Option<i64> {
 
 /// An amount for a person, without trailing zeros.
 pub(crate) fn in_credits(amount: Micros) -> String {
-    format!("{} credits", task_loop::member::credits(amount.get()))
+    format!("{} credits", credits(amount.get()))
+}
+
+pub(crate) fn read_budget(text: &str, unit: AmountUnit) -> Result<Budget, Diagnostic> {
+    let (amount, period) = text.split_once('/').unwrap_or((text, ""));
+    let Some(period) = Period::parse(period.trim()) else {
+        return Err(Diagnostic::usage(format!("invalid budget `{text}`"))
+            .hint("write an amount and `day`, `week` or `month`, such as `10/month`, or `none`"));
+    };
+    Ok(Budget { amount: unit.read(amount)?, period })
+}
+
+pub(crate) fn typed_budget(budget: Budget) -> String {
+    format!("{}/{}", credits(budget.amount.get()), budget.period.as_str())
+}
+
+pub(crate) fn budget_json(budget: Option<Budget>) -> Value {
+    let described = |budget: Budget| json!({ "amount_micros": budget.amount.get(), "period": budget.period.as_str() });
+    budget.map_or(Value::Null, described)
+}
+
+pub(crate) fn budget_status_text(status: Option<&BudgetStatus>) -> String {
+    let Some(status) = status else { return "no limit".to_owned() };
+    format!(
+        "{} of {} credits left this {}, resets {}",
+        credits(status.left().get()),
+        credits(status.budget.amount.get()),
+        status.budget.period.as_str(),
+        shown(status.resets_at),
+    )
+}
+
+pub(crate) fn budget_status_json(status: Option<&BudgetStatus>) -> Value {
+    status.map_or(Value::Null, |status| json!(gateway::budget::view(status)))
 }
 
 #[cfg(test)]

@@ -29,7 +29,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
     let before = args.before.unwrap_or(i64::MAX);
     let entries = context.with(async |books| Ok(books.store.audit(before, args.limit).await?))?;
-    context.print_list("entries", &entries, entry_json, "No changes yet.", table)
+    let json = json!({ "entries": entries.iter().map(entry_json).collect::<Value>() });
+    table(&entries).print(&context.output, &json, "No changes yet.")
 }
 
 fn table(entries: &[AuditEntry]) -> Table {

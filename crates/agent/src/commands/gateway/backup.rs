@@ -6,7 +6,7 @@ use gateway::config::{Config, Database};
 use gateway_store::{Error, Store};
 use serde_json::json;
 
-use super::operator_store::{Context, block_on, make_folder, store_trouble};
+use super::operator_store::{Context, block_on, make_folder, store_failure};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::prompt::Prompt;
@@ -32,12 +32,12 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
         books.store.backup(to).await.map_err(|error| match error {
             Error::Exists(_) => Diagnostic::failed(format!("{} exists already", to.display()))
                 .hint("choose another name; a backup never overwrites a file"),
-            error => store_trouble(&format!("cannot write {}", to.display()), &error),
+            error => store_failure(&format!("cannot write {}", to.display()), &error),
         })
     })?;
     let bytes = std::fs::metadata(to).map(|file| file.len()).unwrap_or_default();
     let text = format!("{GOOD}Wrote{GOOD:#} {} ({bytes} bytes).\n", to.display());
-    context.print(&json!({ "file": to, "bytes": bytes }), text)
+    context.output.print(&json!({ "file": to, "bytes": bytes }), text)
 }
 
 fn only_sqlite(config: &Config, tool: &str) -> Result<(), Diagnostic> {
@@ -102,6 +102,6 @@ fn cannot_restore(from: &Path, error: &Error) -> Diagnostic {
                 .because(error)
                 .hint("nothing was changed")
         }
-        error => store_trouble(&format!("cannot restore {}", from.display()), error),
+        error => store_failure(&format!("cannot restore {}", from.display()), error),
     }
 }

@@ -14,6 +14,7 @@ use ledger::MemberId;
 use serde_json::{Value, json};
 use task_loop::untrusted::{escaped, printable};
 
+use super::file::problem_lines;
 use super::migrate::version;
 use super::operator_store::{Context, block_on};
 use super::provider::status_hint;
@@ -47,10 +48,10 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
     let file = context.location.read(context.session)?;
     let good = Finding::good(file.path.display().to_string()).of("configuration");
     let mut findings = Findings::default();
-    let errors = file.lines(settings::Problem::is_error).map(Finding::error);
-    let warnings = file.lines(|problem| !problem.is_error()).map(Finding::warning);
+    let errors = problem_lines(&file, settings::Problem::is_error).map(Finding::error);
+    let warnings = problem_lines(&file, |problem| !problem.is_error()).map(Finding::warning);
     findings.extend(errors.chain(warnings).map(|finding| finding.of("configuration")));
-    if let Some(config) = file.into_config() {
+    if let Some(config) = file.reading.config {
         findings.all.insert(0, good);
         findings.extend(block_on(async { Ok(of_config(&config, args.offline).await) })?);
     }
@@ -58,8 +59,11 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
 }
 
 async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let store = database(config, &mut findings).await;
+    let (finding, store) = match open(config).await {
+        Ok((finding, store)) => (finding, Some(store)),
+        Err(finding) => (finding, None),
+    };
+    let mut findings = vec![finding.of("database")];
     findings.push(secret(config, store.as_ref()).await.of("key secret"));
     if let Some(store) = &store {
         store.close().await;
@@ -84,30 +88,20 @@ async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
     findings
 }
 
-async fn database(config: &Config, findings: &mut Vec<Finding>) -> Option<Store> {
+/// Opens the database.
+async fn open(config: &Config) -> Result<(Finding, Store), Finding> {
     let what = match &config.database {
         Database::Sqlite { path, .. } => path.display().to_string(),
         Database::Postgres { .. } => "PostgreSQL".to_owned(),
     };
-    let (finding, store) = match open(config, &what).await {
-        Ok((number, store)) => {
-            (Finding::good(format!("{what}, schema version {number}")), Some(store))
-        }
-        Err(finding) => (finding, None),
-    };
-    findings.push(finding.of("database"));
-    store
-}
-
-/// Opens the database; returns its schema version too.
-async fn open(config: &Config, what: &str) -> Result<(i64, Store), Finding> {
     let (place, options) = gateway::place(config);
-    let state = Store::schema(&place, &options).await.map_err(|error| failed(what, &error))?;
+    let state = Store::schema(&place, &options).await.map_err(|error| failed(&what, &error))?;
     let number = version(state);
     match state {
         SchemaState::Current(_) => {
             let store = Store::open(&place, &options).await;
-            Ok((number, store.map_err(|error| failed(what, &error))?))
+            let store = store.map_err(|error| failed(&what, &error))?;
+            Ok((Finding::good(format!("{what}, schema version {number}")), store))
         }
         SchemaState::Empty | SchemaState::Old(_) => {
             let text = format!("{what} must be migrated: its schema version is {number}");
@@ -131,10 +125,6 @@ fn failed(what: &str, error: &dyn Error) -> Finding {
     Finding::error(text)
 }
 
-fn from_problem(problem: gateway::Problem) -> Finding {
-    Finding { hints: problem.hint.into_iter().collect(), ..Finding::error(problem.message) }
-}
-
 /// Sends a query to a search provider. This may count against its quota.
 async fn search_provider(provider: &SearchProvider) -> Finding {
     let upstream = match provider {
@@ -154,7 +144,7 @@ async fn search_provider(provider: &SearchProvider) -> Finding {
             Finding::warning(format!("no results for `{SEARCHED}`")).of(what)
         }
         Ok(hits) => Finding::good(counted(hits.len(), "result")).of(what),
-        Err(problem) => from_problem(problem).of(what),
+        Err(problem) => Finding::from(Diagnostic::from(problem)).of(what),
     }
 }
 
@@ -178,11 +168,11 @@ async fn secret(config: &Config, store: Option<&Store>) -> Finding {
     let (hasher, store) = match (key_secret::load(&config.key_secret), store) {
         (Ok(hasher), Some(store)) => (hasher, store),
         (Ok(_), None) => return Finding::good("readable"),
-        (Err(problem), _) => return from_problem(problem),
+        (Err(problem), _) => return Finding::from(Diagnostic::from(problem)),
     };
     match key_secret::check(&hasher, store).await {
         Ok(()) => Finding::good("matches the keys in the database"),
-        Err(problem) => from_problem(problem),
+        Err(problem) => Finding::from(Diagnostic::from(problem)),
     }
 }
 
@@ -227,7 +217,7 @@ async fn provider(provider: &Provider) -> (Finding, Vec<String>) {
     let what = format!("provider {}", provider.name);
     let asked = match probe::models(provider).await {
         Ok(asked) => asked,
-        Err(problem) => return (from_problem(problem).of(what), Vec::new()),
+        Err(problem) => return (Finding::from(Diagnostic::from(problem)).of(what), Vec::new()),
     };
     let ms = asked.took.as_millis();
     if !(200..300).contains(&asked.status) {
@@ -289,7 +279,9 @@ fn prices(config: &Config, found: &[(&Provider, Vec<String>)]) -> Vec<Finding> {
 fn print(findings: &Findings, context: Context<'_>) -> Result<(), Diagnostic> {
     let (wrong, odd) = (findings.count(Severity::Error), findings.count(Severity::Warning));
     let list: Vec<Value> = findings.all.iter().map(finding_json).collect();
-    context.print(&json!({ "findings": list, "wrong": wrong, "odd": odd }), table(findings))?;
+    context
+        .output
+        .print(&json!({ "findings": list, "wrong": wrong, "odd": odd }), table(findings))?;
     if wrong == 0 { Ok(()) } else { Err(Diagnostic::already_told()) }
 }
 

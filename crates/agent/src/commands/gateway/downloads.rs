@@ -61,7 +61,7 @@ pub(crate) struct Key {
 fn key(args: &Key, downloads: &Downloads, context: Context<'_>) -> Result<(), Diagnostic> {
     let path = &downloads.key_file;
     let public = if args.show { show_key(path)? } else { make_key(path)? };
-    context.print(&json!({ "file": path, "public_key": public }), format!("{public}\n"))
+    context.output.print(&json!({ "file": path, "public_key": public }), format!("{public}\n"))
 }
 
 /// Publish the files of a version with a signed manifest
@@ -111,5 +111,5 @@ fn publish_files(
     for file in &manifest.files {
         text += &format!("  {}  {}  {} bytes\n", file.name, file.platform, file.bytes);
     }
-    context.print(&json!(manifest), text)
+    context.output.print(&json!(manifest), text)
 }

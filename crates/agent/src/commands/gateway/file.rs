@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gateway::ConfigFile;
-use gateway::config::{Config, Reading, read};
+use gateway::config::{Config, read};
 use settings::{Problem, Scope};
 
 use crate::config;
@@ -24,12 +24,6 @@ pub(crate) struct Location {
     config: Option<PathBuf>,
 }
 
-#[derive(Debug)]
-pub(crate) struct File {
-    pub(crate) path: PathBuf,
-    reading: Reading,
-}
-
 impl Location {
     pub(crate) fn path(&self, session: &Session) -> Result<PathBuf, Diagnostic> {
         match self.config.as_ref().filter(|path| !path.as_os_str().is_empty()) {
@@ -39,7 +33,7 @@ impl Location {
     }
 
     /// Reads the file without reporting its problems.
-    pub(crate) fn read(&self, session: &Session) -> Result<File, Diagnostic> {
+    pub(crate) fn read(&self, session: &Session) -> Result<ConfigFile, Diagnostic> {
         let path = self.path(session)?;
         let Some(text) = config::read(&path)? else {
             let message = format!("service configuration not found: {}", path.display());
@@ -59,7 +53,7 @@ impl Location {
             },
         };
         let reading = read(&text, &scope, folder);
-        Ok(File { path, reading })
+        Ok(ConfigFile { path, reading })
     }
 
     /// Reads the file again for a reload. `adjust` applies the options of the command line.
@@ -71,59 +65,46 @@ impl Location {
         let (location, session) = (self.clone(), session.clone());
         move || {
             let unreadable = |diagnostic: Diagnostic| gateway::Problem::new(diagnostic.line());
-            let File { path, mut reading } = location.read(&session).map_err(unreadable)?;
-            reading.config.as_mut().map(&adjust);
-            Ok(ConfigFile { path, reading })
+            let mut file = location.read(&session).map_err(unreadable)?;
+            file.reading.config.as_mut().map(&adjust);
+            Ok(file)
         }
     }
 
     /// Reads the file and prints its warnings.
     pub(crate) fn load(&self, session: &Session) -> Result<Config, Diagnostic> {
-        self.read(session)?.config(session)
-    }
-}
-
-impl File {
-    /// Problems in file order, each on a line that editors can jump to.
-    pub(crate) fn lines<'a>(
-        &'a self,
-        wanted: impl Fn(&Problem) -> bool + 'a,
-    ) -> impl Iterator<Item = String> + 'a {
-        let problems = self.reading.problems.iter().filter(move |problem| wanted(problem));
-        problems.map(|problem| problem_line(&self.path, problem))
-    }
-
-    pub(crate) fn into_config(self) -> Option<Config> {
-        self.reading.config
-    }
-
-    pub(crate) fn config(self, session: &Session) -> Result<Config, Diagnostic> {
-        for line in self.lines(|problem| !problem.is_error()) {
+        let file = self.read(session)?;
+        for line in problem_lines(&file, |problem| !problem.is_error()) {
             session.output.warn(line);
         }
-        let errors: Vec<String> = self.lines(Problem::is_error).collect();
-        self.reading.config.ok_or_else(|| {
-            let message = format!("{} is invalid", self.path.display());
-            Diagnostic { causes: errors, ..Diagnostic::configuration(message) }
+        let errors: Vec<String> = problem_lines(&file, Problem::is_error).collect();
+        file.reading.config.ok_or_else(|| {
+            let message = format!("{} is invalid", file.path.display());
+            Diagnostic::configuration(message).causes(errors)
         })
     }
 }
 
+/// Problems in file order, each on a line that editors can jump to.
+pub(super) fn problem_lines(
+    file: &ConfigFile,
+    is_listed: impl Fn(&Problem) -> bool,
+) -> impl Iterator<Item = String> {
+    let problems = file.reading.problems.iter().filter(move |problem| is_listed(problem));
+    problems.map(|problem| problem_line(&file.path, problem))
+}
+
 /// All problems that prevent the start of the service, as one error.
 pub(crate) fn problems(message: &str, problems: &[gateway::Problem]) -> Diagnostic {
-    let mut diagnostic = Diagnostic::configuration(message);
-    for problem in problems {
-        diagnostic.causes.push(problem.message.clone());
-        diagnostic.hints.extend(problem.hint.clone());
-    }
-    diagnostic.hints.dedup();
-    diagnostic
+    let mut hints: Vec<String> = problems.iter().filter_map(|it| it.hint.clone()).collect();
+    hints.dedup();
+    Diagnostic::configuration(message)
+        .causes(problems.iter().map(|problem| problem.message.clone()))
+        .hints(hints)
 }
 
 impl From<gateway::Problem> for Diagnostic {
     fn from(problem: gateway::Problem) -> Self {
-        let mut diagnostic = Diagnostic::configuration(problem.message);
-        diagnostic.hints.extend(problem.hint);
-        diagnostic
+        Diagnostic::configuration(problem.message).hints(problem.hint)
     }
 }

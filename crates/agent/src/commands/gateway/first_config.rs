@@ -93,7 +93,7 @@ pub(in crate::commands) fn write_if_missing(
         return Ok(false);
     }
     make_folders(path)?;
-    config::write(path, &text(content))?;
+    config::write(path, &content.render().unwrap_or_default())?;
     Ok(true)
 }
 
@@ -110,10 +110,6 @@ fn make_folders(path: &Path) -> Result<(), Diagnostic> {
     made.map_err(|error| {
         unwritable(Diagnostic::failed(format!("cannot create {}", folder.display())), &error)
     })
-}
-
-fn text(content: &FirstConfig<'_>) -> String {
-    content.render().unwrap_or_default()
 }
 
 /// A text in quotes, so that it may contain any characters.

@@ -7,13 +7,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use serde_json::json;
 use settings::{Node, Value};
 use task_loop::untrusted::printable;
 
-use self::litellm::Note;
 use crate::config;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::session::Session;
 
 /// Convert the configuration of another gateway
@@ -52,25 +50,16 @@ pub(crate) fn run(command: &Source, session: &Session) -> Result<(), Diagnostic>
     };
     let root = Node::from_yaml(&text).map_err(|problem| {
         let message = format!("{} is invalid", file.display());
-        Diagnostic { causes: vec![problem.in_file(file)], ..Diagnostic::configuration(message) }
+        Diagnostic::configuration(message).cause(problem.in_file(file))
     })?;
     let imported = litellm::convert(&root);
     if let Some(path) = output {
-        let written = File::create_new(path);
-        let written = written.and_then(|mut file| file.write_all(imported.config.as_bytes()));
-        written.map_err(|error| {
-            Diagnostic::failed(format!("cannot write {}", path.display())).because(&error)
-        })?;
+        File::create_new(path)
+            .and_then(|mut file| file.write_all(imported.config.as_bytes()))
+            .or_cannot("write", path)?;
     }
     if session.output.is_json() {
-        let notes = |notes: &[Note]| -> Vec<_> {
-            notes.iter().map(|note| json!({ "line": note.line, "text": note.text })).collect()
-        };
-        return session.output.json(&json!({
-            "config": imported.config,
-            "taken": notes(&imported.taken),
-            "left": notes(&imported.left),
-        }));
+        return session.output.json(&imported);
     }
     if output.is_none() {
         session.output.text(&imported.config)?;
@@ -123,8 +112,4 @@ fn quoted(text: &str) -> String {
         && !matches!(text.to_ascii_lowercase().as_str(), "true" | "false" | "null" | "yes" | "no")
         && !matches!(text.to_ascii_lowercase().as_str(), "on" | "off" | "y" | "n");
     if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
-}
-
-fn line(out: &mut String, depth: usize, text: &str) {
-    out.extend(["  ".repeat(depth).as_str(), text, "\n"]);
 }

@@ -15,7 +15,7 @@ use super::amount::{AmountUnit, in_credits};
 use super::first_config::{FirstConfig, HostedProvider, write_if_missing};
 use super::local_servers::{candidates, look};
 use super::migrate::bring_up_to_date;
-use super::operator_store::{Context, block_on};
+use super::operator_store::{Context, block_on, key_hasher};
 use crate::config::secrets::SecretsFile;
 use crate::config::secrets::scope;
 use crate::diagnostic::Diagnostic;
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
             create(books, ledger::AccountKind::Member, &member, credit).await?;
         let wanted = KeyChange { name: Some(KEY_NAME.to_owned()), ..KeyChange::default() };
         let limits = books.config.limits.new_keys.limits();
-        let hasher = books.hasher().await?;
+        let hasher = key_hasher(&books.config, &books.store).await?;
         let issued = books.operator().create_key(&hasher, created.id, wanted, limits).await?;
         Ok((account, issued))
     })?;

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
 use self::options::KeyOptions;
-use super::amount::in_credits;
-use super::budget::{self, budget_json};
+use super::amount::{
+    budget_json, budget_status_json, budget_status_text, in_credits, typed_budget,
+};
 use super::moment::{now, period, shown};
-use super::operator_store::{Context, OperatorStore};
+use super::operator_store::{Context, OperatorStore, key_hasher};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
@@ -90,7 +91,7 @@ fn scopes(record: &KeyRecord) -> String {
 }
 
 /// The JSON of a key, without its secret.
-pub(super) fn key_json(record: &KeyRecord, session: &Session) -> Value {
+fn key_json(record: &KeyRecord, session: &Session) -> Value {
     let (key, limits) = (&record.key, &record.limits);
     json!({
         "id": key.id,
@@ -110,6 +111,10 @@ pub(super) fn key_json(record: &KeyRecord, session: &Session) -> Value {
     })
 }
 
+pub(super) fn keys_json(records: &[KeyRecord], session: &Session) -> Value {
+    records.iter().map(|record| key_json(record, session)).collect()
+}
+
 pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> Table {
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let row = |record: &KeyRecord| {
@@ -120,7 +125,7 @@ pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> Table {
             state(record, session).to_owned(),
             or_dash(key.expires_at.map(shown)),
             or_dash(limits.spend.map(|spend| spend.to_string())),
-            or_dash(limits.budget.map(budget::typed)),
+            or_dash(limits.budget.map(typed_budget)),
             or_dash(limits.requests_per_minute.map(|limit| limit.to_string())),
             or_dash(limits.concurrency.map(|limit| limit.to_string())),
             scopes(record),
@@ -153,23 +158,16 @@ async fn list(args: &List, books: &OperatorStore<'_>) -> Result<(), Diagnostic> 
         Some(word) => books.store.keys(books.member(word).await?.id).await?,
         None => all(books).await?,
     };
+    let row = |record: &KeyRecord| {
+        let (key, member) = (&record.key, record.member_name.clone());
+        [key.id.clone(), member, key.name.clone(), state(record, books).to_owned()]
+    };
+    let table = match &args.member {
+        Some(_) => key_table(&records, books),
+        None => Table::new(["key", "member", "name", "state"]).rows(records.iter().map(row)),
+    };
     let none = "No keys. Create one with `agent gateway key create`.";
-    books.print_list(
-        "keys",
-        &records,
-        |record| key_json(record, books),
-        none,
-        |records| {
-            if args.member.is_some() {
-                return key_table(records, books);
-            }
-            let row = |record: &KeyRecord| {
-                let (key, member) = (&record.key, record.member_name.clone());
-                [key.id.clone(), member, key.name.clone(), state(record, books).to_owned()]
-            };
-            Table::new(["key", "member", "name", "state"]).rows(records.iter().map(row))
-        },
-    )?;
+    table.print(&books.output, &json!({ "keys": keys_json(&records, books) }), none)?;
     if args.member.is_none() && records.len() >= MAX_LISTED && !books.output.is_json() {
         books.output.warn(format!("only the first {MAX_LISTED} keys are shown"));
     }
@@ -200,7 +198,7 @@ async fn show(args: &KeyArgs, books: &OperatorStore<'_>) -> Result<(), Diagnosti
     json["spent_micros"] = spent.get().into();
     json["held_micros"] = held.get().into();
     json["running"] = running.into();
-    json["budget"] = budget::status_json(status.as_ref());
+    json["budget"] = budget_status_json(status.as_ref());
     let (key, limits) = (&record.key, &record.limits);
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "no limit".to_owned());
     let models = key.models.as_ref().map_or_else(|| "all".to_owned(), |models| models.join(", "));
@@ -212,13 +210,13 @@ async fn show(args: &KeyArgs, books: &OperatorStore<'_>) -> Result<(), Diagnosti
         ("models", models),
         ("spent", in_credits(spent)),
         ("spend limit", or_none(limits.spend.map(in_credits))),
-        ("budget", budget::status_text(status.as_ref())),
+        ("budget", budget_status_text(status.as_ref())),
         ("per minute", or_none(limits.requests_per_minute.map(|limit| limit.to_string()))),
         ("concurrency", or_none(limits.concurrency.map(|limit| limit.to_string()))),
         ("running", running.to_string()),
     ]);
     let (name, state) = (printable(&key.name), state(&record, books));
-    books.print(&json, format!("{} `{name}`: {state}\n{lines}", key.id))
+    books.output.print(&json, format!("{} `{name}`: {state}\n{lines}", key.id))
 }
 
 /// Change the limits and permissions of a key
@@ -252,7 +250,7 @@ fn change(args: &Change, context: Context<'_>) -> Result<(), Diagnostic> {
             books.output.note(format!("{GOOD}Changed{GOOD:#} key {id}."));
         }
         let json = key_json(&record, books);
-        books.print(&json, key_table(&[record], books).text())
+        books.output.print(&json, key_table(&[record], books).text())
     })
 }
 
@@ -261,7 +259,7 @@ async fn revoke(args: &KeyArgs, books: &OperatorStore<'_>) -> Result<(), Diagnos
     let record = books.operator().revoke_key(&id).await?;
     let (name, member) = (printable(&record.key.name), printable(&record.member_name));
     let text = format!("{GOOD}Revoked{GOOD:#} key {id} `{name}` of {member}.\n");
-    books.print(&key_json(&record, books), text)
+    books.output.print(&key_json(&record, books), text)
 }
 
 /// Create a key and print it once
@@ -288,7 +286,7 @@ async fn create(args: &Create, books: &OperatorStore<'_>) -> Result<(), Diagnost
     let member = books.member(&args.member).await?.id;
     let wanted = args.given.change(Some(args.name.clone()), &books.config, books)?;
     let limits = books.config.limits.new_keys.limits();
-    let hasher = books.hasher().await?;
+    let hasher = key_hasher(&books.config, &books.store).await?;
     let issued = books.operator().create_key(&hasher, member, wanted, limits).await?;
     let record = &issued.record;
     let (name, member) = (printable(&record.key.name), printable(&record.member_name));
@@ -317,7 +315,7 @@ fn rotate(args: &Rotate, context: Context<'_>) -> Result<(), Diagnostic> {
     let overlap = period(&args.overlap)?;
     context.with(async |books| {
         let id = books.key(&args.key).await?.key.id;
-        let hasher = books.hasher().await?;
+        let hasher = key_hasher(&books.config, &books.store).await?;
         let issued = books.operator().rotate_key(&hasher, &id, overlap).await?;
         let until = books.key(&id).await?.key.expires_at.map(shown).unwrap_or_default();
         let new = &issued.record.key.id;

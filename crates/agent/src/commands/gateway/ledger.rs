@@ -115,7 +115,7 @@ fn receipt(args: &Receipt, context: Context<'_>) -> Result<(), Diagnostic> {
         let (id, operation, charged) = (child.id, &child.operation, in_credits(child.charged));
         ("child", format!("{id} {operation} {charged} ({})", child.rule.as_str()))
     }));
-    context.print(&json, format!("{id}\n{}", details(&lines)))
+    context.output.print(&json, format!("{id}\n{}", details(&lines)))
 }
 
 /// Recompute all balances and compare them with the ledger
@@ -139,21 +139,14 @@ async fn check(args: &Check, books: &OperatorStore<'_>) -> Result<(), Diagnostic
         books.store.rebuild_usage().await?;
     }
     let check = books.operator().check_ledger(books.config.alerts.as_ref()).await?;
-    books.print(&check_json(&check), check_text(&check))?;
+    books.output.print(&check_json(&check), check_text(&check))?;
     if check.wrong == 0 { Ok(()) } else { Err(Diagnostic::already_told()) }
 }
 
 fn check_json(check: &LedgerCheck) -> Value {
     let house: serde_json::Map<String, Value> =
         check.house.iter().map(|(name, sum)| (name.clone(), sum.get().into())).collect();
-    let findings = check.findings.iter().map(|finding| {
-        json!({
-            "what": finding.what,
-            "figure": finding.figure,
-            "stored": finding.stored,
-            "added_up": finding.added_up,
-        })
-    });
+    let finding = |it: &LedgerFinding| json!({ "what": it.what, "figure": it.figure, "stored": it.stored, "added_up": it.added_up });
     json!({
         "members": check.members,
         "postings": check.postings,
@@ -162,7 +155,7 @@ fn check_json(check: &LedgerCheck) -> Value {
         "house_micros": house,
         "sum_micros": check.sum.get(),
         "wrong": check.wrong,
-        "findings": findings.collect::<Vec<Value>>(),
+        "findings": check.findings.iter().map(finding).collect::<Value>(),
     })
 }
 
@@ -221,18 +214,13 @@ async fn statement(args: &Statement, books: &OperatorStore<'_>) -> Result<(), Di
     let before = args.before.unwrap_or(i64::MAX);
     let lines = books.store.statement(member.id, before, args.limit).await?;
     let output = &books.output;
-    if output.is_json() {
-        return output.json(&statement_json(&member, &lines));
-    }
-    if args.csv {
+    if args.csv && !output.is_json() {
         return output.bytes(&values(&lines)?);
     }
-    if lines.is_empty() {
-        output.note(format!("No postings for {}.", printable(&member.name)));
-        return Ok(());
-    }
-    output.text(table(&lines).text())?;
-    if u32::try_from(lines.len()).is_ok_and(|count| count == args.limit)
+    let none = format!("No postings for {}.", printable(&member.name));
+    table(&lines).print(output, &statement_json(&member, &lines), &none)?;
+    if !output.is_json()
+        && u32::try_from(lines.len()).is_ok_and(|count| count == args.limit)
         && let Some(last) = lines.last()
     {
         output.note(format!("There may be more; continue with `--before {}`.", last.id));

@@ -2,16 +2,15 @@
 
 use clap::Subcommand;
 use gateway_store::{MemberChange, Role};
-use ledger::{AccountKind, UsagePeriod};
-use serde_json::{Value, json};
+use ledger::{AccountKind, PostingKind, UsagePeriod};
+use serde_json::json;
 
 use super::account::{
     BudgetArgs, NewAccount, PageArgs, TransferArgs, account, change_account, heading, list,
     member_json,
 };
-use super::amount::in_credits;
-use super::budget;
-use super::key::{key_json, key_table};
+use super::amount::{budget_status_json, budget_status_text, in_credits};
+use super::key::{key_table, keys_json};
 use super::moment::now;
 use super::operator_store::{Context, OperatorStore};
 use crate::diagnostic::Diagnostic;
@@ -131,8 +130,8 @@ pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnost
             let done = format!("Set the role to {}", role.as_str());
             change(&member, &done, MemberChange::Role(role))
         }
-        Command::TopUp(args) => args.top_up(MEMBER, context),
-        Command::Adjust(args) => args.adjust(MEMBER, context),
+        Command::TopUp(args) => args.post(MEMBER, PostingKind::TopUp, context),
+        Command::Adjust(args) => args.post(MEMBER, PostingKind::Adjustment, context),
     }
 }
 
@@ -146,21 +145,17 @@ async fn show(args: &MemberArgs, books: &OperatorStore<'_>) -> Result<(), Diagno
     };
     let usage = account.usage.at(now(books));
     let status = account.budget_status(&books.windows());
-    let output = &books.output;
-    if output.is_json() {
-        let period = |it: &UsagePeriod| json!({ "requests": it.requests, "charged_micros": it.charged.get() });
-        let mut value = member_json(&member, &account);
-        value["usage"] = json!({ "today": period(&usage.day), "month": period(&usage.month) });
-        value["budget"] = budget::status_json(status.as_ref());
-        let keys: Vec<Value> = keys.iter().map(|key| key_json(key, books)).collect();
-        value["keys"] = keys.into();
-        return output.json(&value);
-    }
+    let period =
+        |it: &UsagePeriod| json!({ "requests": it.requests, "charged_micros": it.charged.get() });
+    let mut value = member_json(&member, &account);
+    value["usage"] = json!({ "today": period(&usage.day), "month": period(&usage.month) });
+    value["budget"] = budget_status_json(status.as_ref());
+    value["keys"] = keys_json(&keys, books);
     let period = |it: &UsagePeriod| format!("{} requests, {}", it.requests, in_credits(it.charged));
     let mut lines = vec![
         ("today", period(&usage.day)),
         ("month", period(&usage.month)),
-        ("budget", budget::status_text(status.as_ref())),
+        ("budget", budget_status_text(status.as_ref())),
     ];
     if let Some(team) = &team {
         lines.push(("team", format!("{} ({}), which pays", team.name, team.id)));
@@ -168,12 +163,10 @@ async fn show(args: &MemberArgs, books: &OperatorStore<'_>) -> Result<(), Diagno
     if member.role != Role::Member {
         lines.push(("role", member.role.as_str().to_owned()));
     }
-    output.text(heading(&member, &account, lines))?;
-    if keys.is_empty() {
-        let id = member.id;
-        output
-            .note(format!("No keys. Create one with `agent gateway key create {id} --name NAME`."));
-        return Ok(());
+    if !books.output.is_json() {
+        books.output.text(heading(&member, &account, lines))?;
     }
-    output.text(key_table(&keys, books).text())
+    let id = member.id;
+    let none = format!("No keys. Create one with `agent gateway key create {id} --name NAME`.");
+    key_table(&keys, books).print(&books.output, &value, &none)
 }

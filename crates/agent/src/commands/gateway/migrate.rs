@@ -4,7 +4,7 @@ use gateway::config::Config;
 use gateway_store::{Error, SchemaState, Store};
 use serde_json::json;
 
-use super::operator_store::{Context, block_on, make_folder, store_trouble};
+use super::operator_store::{Context, block_on, make_folder, store_failure};
 use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, WARNING};
 
@@ -28,7 +28,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
     let config = context.load()?;
     if args.check {
-        return tell_state(block_on(state(&config))?, context);
+        let (place, options) = gateway::place(&config);
+        let state = async { Store::schema(&place, &options).await.map_err(cannot) };
+        return show_state(block_on(state)?, context);
     }
     let (before, after) = block_on(bring_up_to_date(&config))?;
     let to = version(after);
@@ -39,7 +41,9 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
         }
         _ => format!("Nothing to do: the schema is at version {to}.\n"),
     };
-    context.print(&json!({ "from": version(before), "to": to, "changed": before != after }), text)
+    context
+        .output
+        .print(&json!({ "from": version(before), "to": to, "changed": before != after }), text)
 }
 
 /// Migrates; returns the schema version before and after.
@@ -53,15 +57,10 @@ pub(crate) async fn bring_up_to_date(
     Ok((before, after))
 }
 
-async fn state(config: &Config) -> Result<SchemaState, Diagnostic> {
-    let (place, options) = gateway::place(config);
-    Store::schema(&place, &options).await.map_err(cannot)
-}
-
 fn cannot(error: Error) -> Diagnostic {
     match error {
         Error::Schema(state) => unknown(state),
-        error => store_trouble("cannot migrate the database", &error),
+        error => store_failure("cannot migrate the database", &error),
     }
 }
 
@@ -72,22 +71,20 @@ fn unknown(state: SchemaState) -> Diagnostic {
         .hint("a newer release or another program created it; nothing was changed")
 }
 
-fn tell_state(state: SchemaState, context: Context<'_>) -> Result<(), Diagnostic> {
+fn show_state(state: SchemaState, context: Context<'_>) -> Result<(), Diagnostic> {
     let version = version(state);
     let text = match state {
         SchemaState::Unknown(_) => return Err(unknown(state)),
         SchemaState::Empty => {
             format!("{WARNING}Not migrated{WARNING:#}: the database has no schema yet.\n")
         }
-        SchemaState::Old(_) => {
-            format!(
-                "{WARNING}Not migrated{WARNING:#}: the schema is at the old version {version}.\n"
-            )
-        }
+        SchemaState::Old(_) => format!(
+            "{WARNING}Not migrated{WARNING:#}: the schema is at the old version {version}.\n"
+        ),
         SchemaState::Current(_) => format!("Up to date: the schema is at version {version}.\n"),
     };
     let is_current = matches!(state, SchemaState::Current(_));
-    context.print(&json!({ "version": version, "current": is_current }), text)?;
+    context.output.print(&json!({ "version": version, "current": is_current }), text)?;
     if is_current { Ok(()) } else { Err(Diagnostic::already_told()) }
 }
 

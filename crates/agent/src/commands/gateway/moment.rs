@@ -8,7 +8,6 @@ use ledger::Time;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Maximum period, in seconds: a hundred years.
 const MAX_PERIOD_SECONDS: u64 = 100 * 365 * 86400;
 
 const UNITS: &[(char, u64)] = &[('s', 1), ('m', 60), ('h', 3600), ('d', 86400), ('w', 7 * 86400)];

@@ -1,7 +1,5 @@
 //! The opened database, for the commands of an operator.
 
-use std::fmt::Display;
-use std::fs;
 use std::ops::Deref;
 
 use gateway::config::Config;
@@ -11,22 +9,20 @@ use gateway_store::{
     Actor, DatabaseLocation, Error, ErrorKind, KeyRecord, Member, ProcessReport, Store,
 };
 use ledger::{AccountKind, MemberId, Windows};
-use serde_json::{Value, json};
 use task_loop::nearest;
 use task_loop::untrusted::printable;
 use wire::key::ApiKey;
 
 use super::file::Location;
 use super::moment::now;
+use crate::config::private_folder;
 use crate::diagnostic::Diagnostic;
 use crate::home::unwritable;
 use crate::runtime;
 use crate::session::Session;
-use crate::table::Table;
 
 const KEY_PREFIX: &str = "agk_";
-/// Maximum number of members searched for a similar name.
-const MAX_LOOKED_THROUGH: u32 = 1000;
+const MAX_MEMBERS_COMPARED: u32 = 1000;
 
 /// The opened database, with the name for the audit log.
 #[derive(Debug)]
@@ -61,7 +57,6 @@ impl Deref for Context<'_> {
 }
 
 impl Context<'_> {
-    /// Reads the configuration file and prints its warnings.
     pub(crate) fn load(self) -> Result<Config, Diagnostic> {
         self.location.load(self.session)
     }
@@ -89,32 +84,6 @@ impl Context<'_> {
             done
         })
     }
-
-    /// Prints the JSON for programs or the text for people.
-    pub(crate) fn print(self, json: &Value, text: impl Display) -> Result<(), Diagnostic> {
-        if self.output.is_json() { self.output.json(json) } else { self.output.text(text) }
-    }
-
-    /// Prints an object with the list for programs, a table for people, or a note if it is empty.
-    #[expect(clippy::too_many_arguments, reason = "the parts of a list in each output format")]
-    pub(crate) fn print_list<T>(
-        self,
-        name: &str,
-        rows: &[T],
-        json: impl Fn(&T) -> Value,
-        none: &str,
-        table: impl FnOnce(&[T]) -> Table,
-    ) -> Result<(), Diagnostic> {
-        if self.output.is_json() {
-            let rows: Vec<Value> = rows.iter().map(json).collect();
-            return self.output.json(&json!({ name: rows }));
-        }
-        if rows.is_empty() {
-            self.output.note(none);
-            return Ok(());
-        }
-        self.output.text(table(rows).text())
-    }
 }
 
 impl OperatorStore<'_> {
@@ -122,14 +91,8 @@ impl OperatorStore<'_> {
         Operator { store: &self.store, by: &self.by }
     }
 
-    /// The current budget windows.
     pub(crate) fn windows(&self) -> Windows {
         self.config.calendar.windows(now(self.session))
-    }
-
-    /// The key hasher of this database; fails if the secret does not match its keys.
-    pub(crate) async fn hasher(&self) -> Result<KeyHasher, Diagnostic> {
-        key_hasher(&self.config, &self.store).await
     }
 
     pub(crate) async fn member(&self, word: &str) -> Result<Member, Diagnostic> {
@@ -156,15 +119,13 @@ impl OperatorStore<'_> {
             return Err(Diagnostic::failed(message).hint(hint));
         }
         let known = match kind {
-            AccountKind::Member => self.store.members(MemberId(0), MAX_LOOKED_THROUGH).await,
-            _ => self.store.teams(MemberId(0), MAX_LOOKED_THROUGH).await,
+            AccountKind::Member => self.store.members(MemberId(0), MAX_MEMBERS_COMPARED).await,
+            _ => self.store.teams(MemberId(0), MAX_MEMBERS_COMPARED).await,
         };
         let known = known.unwrap_or_default();
         let near = nearest(word, known.iter().map(|account| account.name.as_str()));
-        Err(Diagnostic::failed(message).hint(match near {
-            Some(near) => format!("did you mean `{}`?", printable(near)),
-            None => format!("list {noun}s with `agent gateway {noun} list`"),
-        }))
+        let otherwise = format!("list {noun}s with `agent gateway {noun} list`");
+        Err(Diagnostic::failed(message).did_you_mean(near, otherwise))
     }
 
     async fn find(&self, word: &str) -> Result<Option<Member>, Diagnostic> {
@@ -208,6 +169,7 @@ impl OperatorStore<'_> {
     }
 }
 
+/// The hasher of the keys in this database; fails if the secret does not match them.
 pub(crate) async fn key_hasher(config: &Config, store: &Store) -> Result<KeyHasher, Diagnostic> {
     let hasher = key_secret::load(&config.key_secret)?;
     key_secret::check(&hasher, store).await?;
@@ -223,21 +185,15 @@ pub(crate) fn block_on<T>(
 pub(crate) fn actor(session: &Session) -> Actor {
     let variables = &session.environment.all;
     let user = variables.get("USER").or_else(|| variables.get("LOGNAME"));
-    let user = user.filter(|name| !name.is_empty()).map_or_else(number, |name| printable(name));
+    let user = user.filter(|name| !name.is_empty()).map(|name| printable(name));
+    let user = user.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()));
     Actor { name: format!("cli:{user}"), request: None }
-}
-
-fn number() -> String {
-    format!("uid {}", rustix::process::getuid().as_raw())
 }
 
 pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
     let DatabaseLocation::Sqlite(path) = place else { return Ok(()) };
     let Some(folder) = path.parent() else { return Ok(()) };
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|error| {
+    private_folder(folder).map_err(|error| {
         let message = format!("cannot create the folder {}", folder.display());
         unwritable(Diagnostic::configuration(message), &error)
     })
@@ -249,7 +205,7 @@ impl From<Error> for Diagnostic {
             Error::Missing(_) | Error::Exists(_) | Error::Conflict(_) => {
                 Diagnostic::failed(error.to_string())
             }
-            error => store_trouble("the database operation failed", &error),
+            error => store_failure("the database operation failed", &error),
         }
     }
 }
@@ -266,7 +222,7 @@ impl From<operator::Error> for Diagnostic {
     }
 }
 
-pub(crate) fn store_trouble(message: &str, error: &Error) -> Diagnostic {
+pub(crate) fn store_failure(message: &str, error: &Error) -> Diagnostic {
     let diagnostic = match error.kind() {
         ErrorKind::Temporary | ErrorKind::Caller => Diagnostic::failed(message),
         ErrorKind::Operator => Diagnostic::configuration(message),

@@ -3,7 +3,7 @@
 mod test;
 
 use clap::Subcommand;
-use gateway::config::{Config, Provider, SearchProvider};
+use gateway::config::{Provider, SearchProvider};
 use gateway_store::ProviderAction;
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
@@ -82,17 +82,18 @@ fn change(name: &str, action: ProviderAction, context: Context<'_>) -> Result<()
 
 fn list(context: Context<'_>) -> Result<(), Diagnostic> {
     let (config, output) = (context.load()?, &context.output);
-    let drained = drained(&config)?;
+    // None if there is no database yet.
+    let drained = block_on(async {
+        let Ok(store) = gateway::open_store(&config).await else { return Ok(Vec::new()) };
+        let shared = store.shared_state().await;
+        store.close().await;
+        Ok(shared?.drained)
+    })?;
     let (models, results) = (&config.providers, &config.search.providers);
-    if output.is_json() {
-        let models: Vec<Value> = models.iter().map(|it| provider_json(it, &drained)).collect();
-        let results: Vec<Value> = results.iter().map(results_json).collect();
-        return output.json(&json!({ "providers": models, "of_results": results }));
-    }
-    if models.is_empty() && results.is_empty() {
-        output.note("No providers. Add one under `providers` in gateway.yaml.");
-        return Ok(());
-    }
+    let json = json!({
+        "providers": models.iter().map(|it| provider_json(it, &drained)).collect::<Value>(),
+        "of_results": results.iter().map(results_json).collect::<Value>(),
+    });
     let yes = |is_so: bool| if is_so { "yes" } else { "-" }.to_owned();
     let of_models = |provider: &Provider| {
         [
@@ -113,8 +114,9 @@ fn list(context: Context<'_>) -> Result<(), Diagnostic> {
     let table = Table::new(["provider", "kind", "address", "key", "models", "discover", "weight"])
         .align_right(&["models", "weight"])
         .rows(models.iter().map(of_models).chain(results.iter().map(of_results)));
-    output.text(table.text())?;
-    if !drained.is_empty() {
+    table.print(output, &json, "No providers. Add one under `providers` in gateway.yaml.")?;
+    let is_empty = models.is_empty() && results.is_empty();
+    if !drained.is_empty() && !is_empty && !output.is_json() {
         output.note(format!("Drained: {}.", printable(&drained.join(", "))));
     }
     Ok(())
@@ -127,16 +129,6 @@ pub(super) fn status_hint(status: u16) -> Option<&'static str> {
         404 => Some("check `base_url`, which usually ends in `/v1`"),
         _ => None,
     }
-}
-
-/// The drained providers; none if there is no database yet.
-fn drained(config: &Config) -> Result<Vec<String>, Diagnostic> {
-    block_on(async {
-        let Ok(store) = gateway::open_store(config).await else { return Ok(Vec::new()) };
-        let shared = store.shared_state().await;
-        store.close().await;
-        Ok(shared?.drained)
-    })
 }
 
 fn place_of_models(provider: &Provider) -> String {

@@ -9,14 +9,13 @@ use gateway::{Ready, prepare};
 use gateway_store::Actor;
 use mcp_client::oauth::client_document;
 use serde_json::json;
-use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::file::{Location, problems};
 use super::migrate;
 use crate::commands::parse_worker;
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
 use crate::log;
 use crate::runtime::Signals;
 use crate::session::Session;
@@ -49,70 +48,59 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
     log::start_service(config.log, session);
-    let runtime = runtime()?;
+    let preparing = async {
+        if args.migrate {
+            migrate::bring_up_to_date(&config).await?;
+        }
+        let ready = ready(config).await?;
+        ready.service.reloads().read_with(location.source(session, |_| ()));
+        let address = address(&ready)?;
+        Ok((ready, address))
+    };
+    serve(preparing, |address| show_address(address, session), Hangup::Reload, session)
+}
+
+/// Prepares a service on all cores, and serves until a signal stops it. `start` reports that it
+/// is ready.
+pub(crate) fn serve<T>(
+    preparing: impl Future<Output = Result<(Ready, T), Diagnostic>>,
+    start: impl FnOnce(T) -> Result<(), Diagnostic>,
+    hangup: Hangup,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.or_failed("cannot start the runtime")?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen();
-        let preparing = async {
-            if args.migrate {
-                migrate::bring_up_to_date(&config).await?;
-            }
-            ready(config).await
-        };
-        let ready = unless_stopped(&mut signals, Box::pin(preparing)).await?;
-        ready.service.reloads().read_with(location.source(session, |_| ()));
-        tell(address(&ready)?, session)?;
-        until_stopped(ready, signals, Hangup::Reload, session).await
+        let (ready, prepared) = signals.guard(Box::pin(preparing)).await?;
+        start(prepared)?;
+        until_stopped(ready, signals, hangup, session).await
     });
     // Do not wait for remaining tasks.
     runtime.shutdown_background();
     done
 }
 
-/// A runtime that uses all cores.
-pub(crate) fn runtime() -> Result<Runtime, Diagnostic> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))
-}
-
 /// Opens everything, or returns all problems.
 pub(crate) async fn ready(config: Config) -> Result<Ready, Diagnostic> {
     let prepared = prepare(config, parse_worker::program()).await;
     let ready = prepared.map_err(|found| problems("the service cannot start", &found))?;
-    offer_client_document(&ready);
+    // A service that is reached by https serves the client document of MCP sign-ins.
+    if let Some(address) = ready.service.client_document_address() {
+        let document = client_document::make(&address, CLIENT_NAME, None);
+        ready.service.offer_client_document(document.to_string().into());
+    }
     // When the service reports ready, every model that answers is known; silent ones are not waited
     // for.
     let _ = timeout(MAX_DISCOVERY, ready.service.discover()).await;
     Ok(ready)
 }
 
-/// A service that is reached by https serves the client document of MCP sign-ins.
-fn offer_client_document(ready: &Ready) {
-    if let Some(address) = ready.service.client_document_address() {
-        let document = client_document::make(&address, CLIENT_NAME, None);
-        ready.service.offer_client_document(document.to_string().into());
-    }
-}
-
-/// Runs the work unless a signal comes first.
-pub(crate) async fn unless_stopped<T>(
-    signals: &mut Signals,
-    work: impl Future<Output = Result<T, Diagnostic>>,
-) -> Result<T, Diagnostic> {
-    tokio::select! {
-        done = work => done,
-        exit = signals.next() => Err(Diagnostic::interrupted(exit)),
-    }
-}
-
 pub(crate) fn address(ready: &Ready) -> Result<SocketAddr, Diagnostic> {
-    ready.listener.local_addr().map_err(|error| {
-        Diagnostic::failed("cannot determine the address of the service").because(&error)
-    })
+    ready.listener.local_addr().or_failed("cannot determine the address of the service")
 }
 
-fn tell(address: SocketAddr, session: &Session) -> Result<(), Diagnostic> {
+fn show_address(address: SocketAddr, session: &Session) -> Result<(), Diagnostic> {
     if session.output.is_json() {
         return session.output.json_line(&json!({
             "event": "ready",
@@ -132,7 +120,7 @@ pub(crate) enum Hangup {
 }
 
 /// Serves until a signal comes, then drains; a second signal skips the draining.
-pub(crate) async fn until_stopped(
+async fn until_stopped(
     ready: Ready,
     mut signals: Signals,
     hangup: Hangup,
@@ -159,7 +147,7 @@ pub(crate) async fn until_stopped(
     tokio::select! {
         ended = serving => ended
             .unwrap_or_else(|error| Err(io::Error::other(error)))
-            .map_err(|error| Diagnostic::failed("the service failed").because(&error)),
+            .or_failed("the service failed"),
         exit = twice => Err(Diagnostic::interrupted(exit)),
     }
 }

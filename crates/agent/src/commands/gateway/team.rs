@@ -2,15 +2,15 @@
 
 use clap::{Arg, Subcommand};
 use gateway_store::{Member, MemberChange};
-use ledger::{AccountKind, MemberId};
-use serde_json::{Value, json};
+use ledger::{AccountKind, MemberId, PostingKind};
+use serde_json::json;
 use task_loop::untrusted::printable;
 
 use super::account::{
     BudgetArgs, NewAccount, PageArgs, TransferArgs, account, change_account, heading, list,
     member_json,
 };
-use super::budget;
+use super::amount::{budget_json, budget_status_json, budget_status_text, typed_budget};
 use super::member::MemberArgs;
 use super::operator_store::{Context, OperatorStore};
 use crate::diagnostic::Diagnostic;
@@ -129,8 +129,8 @@ pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnost
             change_account(MEMBER, &args.member, done, &change, books).await
         }),
         Command::Budget(args) => args.set(TEAM, context),
-        Command::TopUp(args) => args.top_up(TEAM, context),
-        Command::Adjust(args) => args.adjust(TEAM, context),
+        Command::TopUp(args) => args.post(TEAM, PostingKind::TopUp, context),
+        Command::Adjust(args) => args.post(TEAM, PostingKind::Adjustment, context),
         Command::Remove(args) => context.with(async |books| {
             change_account(TEAM, &args.team, "Removed", &MemberChange::Remove, books).await
         }),
@@ -142,36 +142,31 @@ async fn show(args: &TeamArgs, books: &OperatorStore<'_>) -> Result<(), Diagnost
     let account = account(books, &team).await?;
     let members = books.store.team_members(team.id, MemberId(0), MAX_SHOWN).await?;
     let status = account.budget_status(&books.windows());
-    if books.output.is_json() {
-        let mut value = member_json(&team, &account);
-        value["budget"] = budget::status_json(status.as_ref());
-        let member = |it: &Member| {
-            json!({
-                "id": it.id.to_string(),
-                "name": it.name,
-                "role": it.role.as_str(),
-                "budget": budget::budget_json(it.budget),
-            })
-        };
-        value["members"] = members.iter().map(member).collect::<Vec<Value>>().into();
-        return books.output.json(&value);
-    }
-    let budget = budget::status_text(status.as_ref());
-    books.output.text(heading(&team, &account, vec![("budget", budget)]))?;
-    if members.is_empty() {
-        let name = printable(&team.name);
-        let note = format!("No members. Add one with `agent gateway team join {name} MEMBER`.");
-        books.output.note(note);
-        return Ok(());
+    let member = |it: &Member| {
+        json!({
+            "id": it.id.to_string(),
+            "name": it.name,
+            "role": it.role.as_str(),
+            "budget": budget_json(it.budget),
+        })
+    };
+    let mut value = member_json(&team, &account);
+    value["budget"] = budget_status_json(status.as_ref());
+    value["members"] = members.iter().map(member).collect();
+    if !books.output.is_json() {
+        let budget = budget_status_text(status.as_ref());
+        books.output.text(heading(&team, &account, vec![("budget", budget)]))?;
     }
     let row = |member: &Member| {
         [
             member.id.to_string(),
             member.name.clone(),
             member.role.as_str().to_owned(),
-            member.budget.map_or_else(|| "-".to_owned(), budget::typed),
+            member.budget.map_or_else(|| "-".to_owned(), typed_budget),
         ]
     };
+    let name = printable(&team.name);
+    let none = format!("No members. Add one with `agent gateway team join {name} MEMBER`.");
     let table = Table::new(["member", "name", "role", "budget"]).rows(members.iter().map(row));
-    books.output.text(table.text())
+    table.print(&books.output, &value, &none)
 }

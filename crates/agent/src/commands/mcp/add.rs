@@ -348,13 +348,7 @@ fn tell(
                 "notes": server.notes,
             })
         });
-        return session.output.json(&json!({
-            "added": added.collect::<Json>(),
-            "file": saved.file,
-            "env_file": saved.secrets,
-            "moved_secrets": saved.moved,
-            "notes": saved.notes,
-        }));
+        return session.output.json(&saved.json("added", &added.collect::<Json>()));
     }
     tell_moved(session, saved);
     for server in candidates {

@@ -58,19 +58,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 
 fn list(memory: &ApprovalMemory, session: &Session) -> Result<(), Diagnostic> {
     let approved: Vec<_> = memory.all().filter(|(_, _, tool)| tool.always).collect();
-    if session.output.is_json() {
-        let names = |(server, name, _): &_| json!({ "server": server, "tool": name });
-        let approved: Value = approved.iter().map(names).collect();
-        return session.output.json(&json!({ "approvals": approved }));
-    }
-    if approved.is_empty() {
-        session.output.note("No tool is approved for further calls.");
-        return Ok(());
-    }
-    let mut table = Table::new(["server", "tool", "description"]);
-    for (server, name, tool) in approved {
-        let about = printable(tool.definition.lines().next().unwrap_or_default());
-        table.row([printable(server), printable(name), about]);
-    }
-    session.output.text(table.text())
+    let names = |(server, name, _): &_| json!({ "server": server, "tool": name });
+    let json = json!({ "approvals": approved.iter().map(names).collect::<Value>() });
+    let rows = approved.iter().map(|(server, name, tool)| {
+        let about = tool.definition.lines().next().unwrap_or_default();
+        [*server, *name, about].map(printable)
+    });
+    let table = Table::new(["server", "tool", "description"]).rows(rows);
+    table.print(&session.output, &json, "No tool is approved for further calls.")
 }

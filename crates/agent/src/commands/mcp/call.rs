@@ -22,10 +22,10 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
 use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
-use crate::mcp::advice::{operand, test};
+use crate::mcp::advice::{operand_with, test};
 use crate::mcp::approval::{PersonApprover, PreApproved};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, Servers};
+use crate::mcp::{McpServers, Servers, disabled};
 use crate::member::Member;
 use crate::member::settings::Settings;
 use crate::prompt::standard_input;
@@ -69,7 +69,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let arguments = read_arguments(args.arguments.as_deref(), &args.arg)?;
+    let arguments = match args.arguments.as_deref() {
+        None => key_value::object(&args.arg, "argument").map(Value::Object),
+        Some("-") => parse(&standard_input(MAX_BYTES)?),
+        Some(text) => parse(text),
+    }?;
     let mut fleet = McpServers::load(session, MessageSink::Notes)?;
     fleet.with_browser(session);
     let target = Target::find(&args.tool, &fleet.servers)?;
@@ -218,14 +222,6 @@ pub(super) fn progress(fleet: &McpServers) -> mcp_client::ProgressSink {
 
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-fn read_arguments(json: Option<&str>, pairs: &[String]) -> Result<Value, Diagnostic> {
-    match json {
-        None => key_value::object(pairs, "argument").map(Value::Object),
-        Some("-") => parse(&standard_input(MAX_BYTES)?),
-        Some(text) => parse(text),
-    }
-}
-
 fn parse(text: &str) -> Result<Value, Diagnostic> {
     let wrong = Diagnostic::usage("the arguments are not valid JSON")
         .hint("use an object such as '{\"path\": \"notes.txt\"}', or --arg path=notes.txt");
@@ -257,7 +253,7 @@ fn check_arguments(tool: &RegisteredTool, arguments: &Value) -> Result<(), Diagn
     let message = format!("{} requires the argument{plural} {}", tool.name, missing.join(", "));
     Err(Diagnostic::usage(message).hint(format!(
         "pass {them} as JSON or with --arg; see the parameters with `agent mcp tools {}`",
-        crate::mcp::advice::operand_with(&tool.server, "--schema")
+        operand_with(&tool.server, "--schema")
     )))
 }
 
@@ -305,9 +301,7 @@ impl Target {
         if let [first, ..] = &*self.servers
             && !self.servers.iter().any(|entry| entry.enabled)
         {
-            let name = &first.name;
-            return Err(Diagnostic::configuration(format!("server `{name}` is disabled"))
-                .hint(format!("enable it with `agent mcp enable {}`", operand(name))));
+            return Err(disabled(&first.name));
         }
         self.servers.retain(|entry| entry.enabled);
         Ok(self)

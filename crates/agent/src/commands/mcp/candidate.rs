@@ -8,7 +8,7 @@ use mcp_client::config::{
 };
 use mcp_client::redact::Redactor;
 use mcp_client::tool_name::registered_name;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use task_loop::untrusted::printable;
 
 use super::secrets::{self, MovedSecret};
@@ -56,6 +56,19 @@ pub(super) struct SavedServers {
     pub(super) notes: Vec<String>,
 }
 
+impl SavedServers {
+    /// What was saved, and where.
+    pub(super) fn json(&self, done: &str, servers: &Json) -> Json {
+        json!({
+            done: servers,
+            "file": self.file,
+            "env_file": self.secrets,
+            "moved_secrets": self.moved,
+            "notes": self.notes,
+        })
+    }
+}
+
 impl Candidate {
     pub(super) fn check(
         name: &str,
@@ -64,9 +77,7 @@ impl Candidate {
         scope: &Scope,
     ) -> Result<Self, Diagnostic> {
         if !valid_name(name) {
-            let message = format!("invalid server name `{}`", printable(name));
-            return Err(Diagnostic::configuration(message)
-                .hint("use 1 to 64 letters, digits, dots, underscores and hyphens"));
+            return Err(invalid_name(name));
         }
         let (configured, warnings) = parse_entry(name, &entry, scope).map_err(|problems| {
             Diagnostic::configuration(format!("invalid configuration of server `{name}`"))
@@ -188,6 +199,11 @@ pub(super) fn save(
     }
     let secrets = secrets.location();
     Ok(SavedServers { file: config, secrets, replaced, moved, notes })
+}
+
+pub(super) fn invalid_name(name: &str) -> Diagnostic {
+    Diagnostic::configuration(format!("invalid server name `{}`", printable(name)))
+        .hint("use 1 to 64 letters, digits, dots, underscores and hyphens")
 }
 
 pub(super) fn name_is_taken(name: &str) -> Diagnostic {

@@ -75,7 +75,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     // A program needs only the document.
     if !session.output.is_json() {
-        tell_rules(&url, session);
+        let mut lines = format!("Serve it at {url}, and follow these four rules:\n");
+        for (index, rule) in RULES.iter().enumerate() {
+            lines.push_str(&format!("  {}. {rule}\n", index + 1));
+        }
+        session.output.note(lines + "Check them with `agent mcp doctor <server>`.");
     }
     Ok(())
 }
@@ -106,15 +110,6 @@ fn configured(session: &Session) -> Result<String, Diagnostic> {
     }
     Err(Diagnostic::usage("the URL of the document is missing")
         .hint("pass it with `--url`, or set `mcp.client_metadata_url` in config.yaml"))
-}
-
-fn tell_rules(url: &str, session: &Session) {
-    let mut lines = format!("Serve it at {url}, and follow these four rules:\n");
-    for (index, rule) in RULES.iter().enumerate() {
-        lines.push_str(&format!("  {}. {rule}\n", index + 1));
-    }
-    lines.push_str("Check them with `agent mcp doctor <server>`.");
-    session.output.note(lines);
 }
 
 fn is_web(address: &str) -> bool {

@@ -5,7 +5,7 @@ mod offline;
 use std::time::Duration;
 
 use mcp_client::config::{
-    Auth, Configured, Endpoint, HttpEndpoint, ServerEntry, ToolPolicy, Verify,
+    Configured, Endpoint, HttpEndpoint, Problem, ServerEntry, ToolPolicy, Verify,
 };
 use mcp_client::content::injection_warnings;
 use mcp_client::oauth::client_document::{self, FetchedDocument, RuleViolation};
@@ -18,7 +18,7 @@ use crate::finding::{Finding, Findings, Severity};
 use crate::mcp::advice::{operand_with, test};
 use crate::mcp::client_document::{address, built_in_fault, in_its_place};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, patience};
+use crate::mcp::{McpServers, oauth, patience};
 use crate::session::Session;
 use crate::table::{counted, grouped};
 
@@ -67,7 +67,7 @@ pub(crate) fn look(
     let fleet = McpServers::load(session, MessageSink::Kept)?;
     let chosen: Vec<&Configured> = match server {
         // A server with errors is not listed; its problems are findings.
-        Some(name) if has_errors(&fleet, name) => Vec::new(),
+        Some(name) if fleet.servers.problems_of(name).any(Problem::is_error) => Vec::new(),
         Some(name) => vec![fleet.servers.find(name)?],
         None => fleet.servers.parsed.servers.iter().collect(),
     };
@@ -94,13 +94,6 @@ pub(crate) fn look(
             .add(Finding::advice("no servers are configured").hint("add one with `agent mcp add`"));
     }
     Ok(DoctorResult { findings, shown: fleet.shown })
-}
-
-fn has_errors(fleet: &McpServers, name: &str) -> bool {
-    let problems = fleet.servers.parsed.problems.iter();
-    problems
-        .filter(|problem| problem.is_error())
-        .any(|problem| problem.section.as_deref() == Some(name))
 }
 
 const fn word(severity: Severity) -> &'static str {
@@ -183,7 +176,7 @@ fn online(
                 let what = what.strip_prefix(&format!("server `{name}`: ")).unwrap_or(&what);
                 let said = why.causes.iter().map(|cause| format!("\n{cause}"));
                 let what = format!("{what}{}", said.collect::<String>());
-                let finding = why.hints.into_iter().fold(Finding::error(what), Finding::hint);
+                let finding = Finding { hints: why.hints, ..Finding::error(what) };
                 findings.add(finding.of(name).hint(step_by_step));
                 continue;
             }
@@ -254,10 +247,9 @@ fn unused_documents(entries: &[&ServerEntry], findings: &mut Findings) {
         findings.add(Finding::warning(what).hint(fix));
     }
     for entry in entries {
-        if let Endpoint::Http(http) = &entry.endpoint
-            && let Auth::OAuth(oauth) = &http.auth
-            && oauth.client_metadata_url.is_some()
-            && let Some(key) = in_its_place(oauth)
+        if let Some(options) = oauth(entry)
+            && options.client_metadata_url.is_some()
+            && let Some(key) = in_its_place(options)
         {
             let what =
                 format!("`oauth.client_metadata_url` is ignored, because `oauth.{key}` is set");
@@ -306,8 +298,8 @@ struct DocumentUse<'a> {
 
 fn document_of<'a>(entry: &'a ServerEntry, fleet: &'a McpServers) -> Option<DocumentUse<'a>> {
     let Endpoint::Http(http) = &entry.endpoint else { return None };
-    let Auth::OAuth(oauth) = &http.auth else { return None };
-    address(oauth, &fleet.servers.parsed).map(|url| DocumentUse { entry, http, url })
+    let url = address(oauth(entry)?, &fleet.servers.parsed)?;
+    Some(DocumentUse { entry, http, url })
 }
 
 fn judged(url: &str, answer: &Result<FetchedDocument, String>) -> Vec<Finding> {

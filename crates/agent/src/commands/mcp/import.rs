@@ -81,7 +81,7 @@ struct Row {
     file: PathBuf,
     name: String,
     scope: Option<String>,
-    fate: ImportOutcome,
+    outcome: ImportOutcome,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
@@ -96,11 +96,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         Some(path) => vec![File { path: path.clone(), kind: files::kind_of(path, args.from) }],
         None => files::existing(session, args.from),
     };
-    let (mut rows, mut told) = (Vec::new(), Vec::new());
+    let (mut rows, mut report) = (Vec::new(), Vec::new());
     for file in &files {
         let found = match servers_of(file) {
             Err(diagnostic) if args.file.is_none() => {
-                told.push(unreadable(file, diagnostic, session));
+                report.push(unreadable(file, diagnostic, session));
                 continue;
             }
             Err(diagnostic) => return Err(diagnostic),
@@ -121,11 +121,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut taken: Vec<String> = known.file.names().map(str::to_owned).collect();
     for row in rows {
         let (shown, candidate) = decide(row, args, prompt.as_ref(), &taken, session)?;
-        told.push(shown);
+        report.push(shown);
         taken.extend(candidate.iter().map(|candidate| candidate.name.clone()));
         chosen.extend(candidate);
     }
-    finish(args, session, &chosen, &told, &files)
+    finish(args, session, &chosen, &report, &files)
 }
 
 struct ExistingServers {
@@ -147,7 +147,7 @@ impl ExistingServers {
             Some(why) => Err(Diagnostic::failed(why)),
             None => Candidate::check(&name_here, entry, notes, &self.scope),
         };
-        let fate = match checked {
+        let outcome = match checked {
             Err(diagnostic) => ImportOutcome::Refused(diagnostic),
             Ok(candidate) if self.has(&candidate) => {
                 ImportOutcome::Same { why: "exists already and is identical" }
@@ -160,7 +160,7 @@ impl ExistingServers {
                 candidate: Box::new(candidate),
             },
         };
-        Row { file: file.path.clone(), name, scope, fate }
+        Row { file: file.path.clone(), name, scope, outcome }
     }
 
     /// Whether the configuration has exactly this server, with its secrets in `.env`.
@@ -175,7 +175,7 @@ impl ExistingServers {
 
 impl Row {
     fn candidate(&self) -> Option<&Candidate> {
-        match &self.fate {
+        match &self.outcome {
             ImportOutcome::New { candidate, .. } => Some(candidate),
             ImportOutcome::Same { .. } | ImportOutcome::Refused(_) => None,
         }
@@ -223,29 +223,29 @@ fn decide(
     taken: &[String],
     session: &Session,
 ) -> Result<(Json, Option<Candidate>), Diagnostic> {
-    let Row { file, name, scope, fate } = row;
-    let mut told = json!({ "name": name, "file": file, "scope": scope });
+    let Row { file, name, scope, outcome } = row;
+    let mut report = json!({ "name": name, "file": file, "scope": scope });
     let place = match &scope {
         Some(scope) => format!("{} ({})", file.display(), printable(scope)),
         None => file.display().to_string(),
     };
     let mut say = |action: &str, words: &str| {
-        told["action"] = action.into();
+        report["action"] = action.into();
         if !session.output.is_json() {
             let name = printable(&name);
             session.output.note(format!("{name}: {words}\n  {DIM}{place}{DIM:#}"));
         }
     };
-    let (candidate, is_conflict) = match fate {
+    let (candidate, is_conflict) = match outcome {
         ImportOutcome::Same { why } => {
             say("same", why);
-            return Ok((told, None));
+            return Ok((report, None));
         }
         ImportOutcome::Refused(diagnostic) => {
             let reason = printable(&diagnostic.line());
             say("refused", &format!("{WARNING}not imported:{WARNING:#} {reason}"));
-            told["reason"] = reason.into();
-            return Ok((told, None));
+            report["reason"] = reason.into();
+            return Ok((report, None));
         }
         ImportOutcome::New { candidate, is_conflict } => (*candidate, is_conflict),
     };
@@ -262,17 +262,17 @@ fn decide(
             session.output.note(format!("  {DIM}note: {}{DIM:#}", printable(note)));
         }
     }
-    told["server"] = candidate.shown().into();
-    told["kind"] = candidate.kind().into();
-    told["notes"] = candidate.notes.clone().into();
+    report["server"] = candidate.shown().into();
+    report["kind"] = candidate.kind().into();
+    report["notes"] = candidate.notes.clone().into();
     let candidate = match prompt {
         Some(prompt) => asked(prompt, candidate, is_conflict, taken)?,
         None if args.yes && !is_conflict => Some(candidate),
         None => None,
     };
-    told["action"] = match &candidate {
+    report["action"] = match &candidate {
         Some(candidate) => {
-            told["as"] = candidate.name.clone().into();
+            report["as"] = candidate.name.clone().into();
             "imported"
         }
         None if is_conflict => "conflict",
@@ -280,7 +280,7 @@ fn decide(
         None => "found",
     }
     .into();
-    Ok((told, candidate))
+    Ok((report, candidate))
 }
 
 /// Asks about one server; if its name is taken, for another name.
@@ -308,7 +308,7 @@ fn finish(
     args: &Args,
     session: &Session,
     chosen: &[Candidate],
-    told: &[Json],
+    report: &[Json],
     files: &[File],
 ) -> Result<(), Diagnostic> {
     let saved = match chosen {
@@ -318,7 +318,7 @@ fn finish(
     if session.output.is_json() {
         return session.output.json(&json!({
             "imported": chosen.iter().map(|server| &server.name).collect::<Vec<_>>(),
-            "servers": told,
+            "servers": report,
             "looked_at": files.iter().map(|file| &file.path).collect::<Vec<_>>(),
             "file": session.home()?.config(),
             "moved_secrets": saved.as_ref().map_or(&[][..], |saved| &saved.moved),
@@ -332,8 +332,8 @@ fn finish(
         }
         return Ok(());
     }
-    let is_waiting = told.iter().any(|row| row["action"] == "found");
-    session.output.text(match (told, is_waiting) {
+    let is_waiting = report.iter().any(|row| row["action"] == "found");
+    session.output.text(match (report, is_waiting) {
         ([], _) => "No servers of other clients found.\n",
         (_, true) if args.dry_run => "Nothing was imported (dry run).\n",
         (_, true) => {

@@ -6,11 +6,10 @@ pub(crate) mod dialog;
 use mcp_client::config::valid_name;
 use mcp_client::install_link;
 use serde_json::{Value as Json, json};
-use task_loop::untrusted::printable;
 
 use self::dialog::Offer;
 use super::add::tell_moved;
-use super::candidate::{SecretHandling, save};
+use super::candidate::{SecretHandling, invalid_name, save};
 use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::download::OnConflict;
@@ -65,9 +64,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 
 fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if let Some(name) = args.name.as_ref().filter(|name| !valid_name(name)) {
-        let message = format!("invalid server name `{}`", printable(name));
-        return Err(Diagnostic::usage(message)
-            .hint("use 1 to 64 letters, digits, dots, underscores and hyphens"));
+        return Err(Diagnostic { exit: Exit::Usage, ..invalid_name(name) });
     }
     let link = install_link::parse(&args.link).map_err(|error| {
         let message = format!("the install link was rejected: {}", error.code());
@@ -102,13 +99,8 @@ fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     let saved = save(session, &servers, SecretHandling::Move, OnConflict::Keep)?;
     if session.output.is_json() {
-        return session.output.json(&json!({
-            "installed": { "name": name, "kind": server.kind(), "notes": server.notes },
-            "file": saved.file,
-            "env_file": saved.secrets,
-            "moved_secrets": saved.moved,
-            "notes": saved.notes,
-        }));
+        let installed = json!({ "name": name, "kind": server.kind(), "notes": server.notes });
+        return session.output.json(&saved.json("installed", &installed));
     }
     tell_moved(session, &saved);
     session.output.text(format!("{GOOD}Installed{GOOD:#} {name}.\n"))?;

@@ -7,7 +7,7 @@ use mcp_client::install_link;
 use serde_json::{Map, Value as Json, json};
 use task_loop::untrusted::printable;
 
-use super::secrets::{MovedSecret, SIGN_IN_SECRETS, variable_name};
+use super::secrets::{MovedSecret, SIGN_IN_SECRETS, SecretMover};
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
@@ -87,10 +87,10 @@ impl Shareable {
         }
         let known = credentials(&understood(name, &entry)?.secrets);
         // The file is never written: it only makes names for the references.
-        let names = SecretsFile::scratch();
-        let mut sweep = Sweep { name, known, names, replaced: Vec::new() };
-        sweep.value("", &mut entry)?;
-        let replaced = sweep.replaced;
+        let mut secrets = SecretsFile::scratch();
+        let mut mover = SecretMover { name, known, secrets: &mut secrets, moved: Vec::new() };
+        replace_secrets(&mut mover, "", &mut entry)?;
+        let replaced = mover.moved;
         refuse_secrets(name, &entry)?;
         let Json::Object(entry) = entry else {
             let message = format!("server `{}` is not a mapping", printable(name));
@@ -190,58 +190,50 @@ fn masked(endpoint: &Endpoint) -> Option<String> {
 }
 
 /// Replaces remaining secrets by references, anywhere in the entry.
-struct Sweep<'s> {
-    name: &'s str,
-    /// The longest first.
-    known: Vec<KnownSecret>,
-    names: SecretsFile,
-    replaced: Vec<MovedSecret>,
+fn replace_secrets(
+    mover: &mut SecretMover<'_>,
+    key: &str,
+    value: &mut Json,
+) -> Result<(), Diagnostic> {
+    match value {
+        Json::String(text) => replace_in_text(mover, key, text),
+        Json::Array(items) => {
+            items.iter_mut().try_for_each(|item| replace_secrets(mover, key, item))
+        }
+        Json::Object(entries) => entries.iter_mut().try_for_each(|(inner, value)| {
+            let key = if key.is_empty() { inner } else { &format!("{key}.{inner}") };
+            replace_secrets(mover, key, value)
+        }),
+        _ => Ok(()),
+    }
 }
 
-impl Sweep<'_> {
-    fn value(&mut self, key: &str, value: &mut Json) -> Result<(), Diagnostic> {
-        match value {
-            Json::String(text) => self.text(key, text),
-            Json::Array(items) => items.iter_mut().try_for_each(|item| self.value(key, item)),
-            Json::Object(entries) => entries.iter_mut().try_for_each(|(inner, value)| {
-                let key = if key.is_empty() { inner } else { &format!("{key}.{inner}") };
-                self.value(key, value)
-            }),
-            _ => Ok(()),
+fn replace_in_text(
+    mover: &mut SecretMover<'_>,
+    key: &str,
+    text: &mut String,
+) -> Result<(), Diagnostic> {
+    *text = without_defaults(text);
+    let secret = key.strip_prefix("oauth.").filter(|key| SIGN_IN_SECRETS.contains(key));
+    if let Some(secret) = secret.filter(|_| !text.is_empty() && !is_reference(text)) {
+        if text.contains("${") {
+            return Err(cannot_be_left_out(mover.name, key));
+        }
+        *text = mover.reference(key, secret, text)?;
+        return Ok(());
+    }
+    let known = mover.known.iter().filter(|secret| text.contains(secret.value()));
+    let mut found: Vec<KnownSecret> = known.cloned().collect();
+    let tokens = text.split_whitespace().filter(|word| looks_like_token(word));
+    found.extend(tokens.map(|token| KnownSecret::new("token", token)));
+    for secret in found.iter().filter(|secret| !secret.value().is_empty()) {
+        // It may have been replaced with a longer one.
+        if text.contains(secret.value()) {
+            let reference = mover.reference(key, &secret.label, secret.value())?;
+            *text = text.replace(secret.value(), &reference);
         }
     }
-
-    fn text(&mut self, key: &str, text: &mut String) -> Result<(), Diagnostic> {
-        *text = without_defaults(text);
-        let secret = key.strip_prefix("oauth.").filter(|key| SIGN_IN_SECRETS.contains(key));
-        if let Some(secret) = secret.filter(|_| !text.is_empty() && !is_reference(text)) {
-            if text.contains("${") {
-                return Err(cannot_be_left_out(self.name, key));
-            }
-            *text = self.reference(key, &KnownSecret::new(secret, text.as_str()))?;
-            return Ok(());
-        }
-        let known = self.known.iter().filter(|secret| text.contains(secret.value()));
-        let mut found: Vec<KnownSecret> = known.cloned().collect();
-        let tokens = text.split_whitespace().filter(|word| looks_like_token(word));
-        found.extend(tokens.map(|token| KnownSecret::new("token", token)));
-        for secret in found.iter().filter(|secret| !secret.value().is_empty()) {
-            // It may have been replaced with a longer one.
-            if text.contains(secret.value()) {
-                let reference = self.reference(key, secret)?;
-                *text = text.replace(secret.value(), &reference);
-            }
-        }
-        Ok(())
-    }
-
-    fn reference(&mut self, key: &str, secret: &KnownSecret) -> Result<String, Diagnostic> {
-        let wanted = variable_name(self.name, &secret.label);
-        let variable = self.names.add(&wanted, secret.value())?;
-        let server = self.name.to_owned();
-        self.replaced.push(MovedSecret { server, key: key.to_owned(), variable: variable.clone() });
-        Ok(format!("${{{variable}}}"))
-    }
+    Ok(())
 }
 
 /// The text without the defaults of its references, which may be secrets.

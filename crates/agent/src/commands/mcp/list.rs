@@ -10,12 +10,12 @@ use std::time::{Duration, SystemTime};
 
 use mcp_client::supervisor::{ServerState, ServerStatus};
 use mcp_client::{Client, ReloadReport};
-use serde_json::json;
+use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
 use self::report::{configured_json, configured_text, reasons, server_json, table};
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::mcp::reporter::MessageSink;
+use crate::mcp::reporter::{MessageSink, changes};
 use crate::mcp::{McpServers, Servers, already_told, patience, problem_line, told};
 use crate::session::Session;
 use crate::table::{counted, grouped};
@@ -62,7 +62,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         return run_watch(fleet, session, drawn);
     }
     if args.no_connect {
-        show_configuration(&fleet, session)?;
+        if fleet.servers.parsed.servers.is_empty() && !session.output.is_json() {
+            nothing(&fleet, session)?;
+        } else {
+            let value = fleet.shown.json(configured_json(&fleet.servers, session)?);
+            session.output.print(&value, configured_text(&fleet.servers, &fleet.shown))?;
+        }
     } else {
         let most = args.wait.map(Duration::from_secs);
         let most = most.unwrap_or_else(|| patience(fleet.servers.enabled()));
@@ -119,14 +124,6 @@ fn show(client: &Client, fleet: &McpServers, session: &Session) -> Result<(), Di
         return nothing(fleet, session);
     }
     session.output.text(table(&all) + &reasons(&all, fleet))
-}
-
-fn show_configuration(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
-    if fleet.servers.parsed.servers.is_empty() && !session.output.is_json() {
-        return nothing(fleet, session);
-    }
-    let value = fleet.shown.json(configured_json(&fleet.servers));
-    session.output.print(&value, configured_text(&fleet.servers, &fleet.shown))
 }
 
 fn nothing(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
@@ -264,15 +261,9 @@ impl Watch<'_> {
         let entries = self.fleet.servers.entries().cloned().collect();
         let done = client.reload(entries);
         if self.session.output.is_json() {
-            let line = json!({
-                "event": "reloaded",
-                "added": done.added,
-                "removed": done.removed,
-                "restarted": done.restarted,
-                "adopted": done.updated,
-                "kept": done.unchanged,
-                "problems": self.fleet.servers.problems_json(),
-            });
+            let mut line = reload_json(&done);
+            line["event"] = "reloaded".into();
+            line["problems"] = self.fleet.servers.problems_json();
             return self.session.output.json_line(&line);
         }
         for problem in &self.fleet.servers.parsed.problems {
@@ -298,19 +289,25 @@ impl Watch<'_> {
     }
 }
 
+pub(crate) fn reload_json(done: &ReloadReport) -> Value {
+    json!({
+        "added": done.added,
+        "removed": done.removed,
+        "restarted": done.restarted,
+        "adopted": done.updated,
+        "kept": done.unchanged,
+    })
+}
+
 pub(crate) fn reloaded_line(done: &ReloadReport) -> String {
-    let parts: Vec<String> = [
+    let changes = changes(&[
         ("added", &done.added),
         ("removed", &done.removed),
         ("restarted", &done.restarted),
         ("updated without a restart", &done.updated),
         ("unchanged", &done.unchanged),
-    ]
-    .into_iter()
-    .filter(|(_, names)| !names.is_empty())
-    .map(|(what, names)| format!("{what}: {}", names.join(", ")))
-    .collect();
-    format!("configuration reloaded; {}", parts.join("; "))
+    ]);
+    format!("configuration reloaded; {changes}")
 }
 
 fn seen(status: &ServerStatus) -> WatchedState {

@@ -10,12 +10,12 @@ use mcp_client::{Client, Error};
 use serde_json::json;
 use task_loop::untrusted::printable;
 
-use super::status::{expiry, standing_json};
+use super::status::{expiry, now, standing_json};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::sign_in::login;
 use crate::mcp::browser::{BrowserLaunch, TerminalSignIn};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, as_no_call, is_alone, problem_line};
+use crate::mcp::{McpServers, is_alone, problem_line};
 use crate::output::GOOD;
 use crate::session::Session;
 use crate::table::counted;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         fleet.reporter.waiting_for(format!("asking {} how to sign in", printable(&entry.name)));
         let done = account.login(&browser, options).await;
         fleet.reporter.done_waiting();
-        done.map_err(|error| trouble(&fleet, &entry, &error))?;
+        done.map_err(|error| fleet.connection_failure(&entry, &error))?;
         let standing = fleet.standing(&entry).unwrap_or_else(|| account.status());
         if standing.granted.is_none() {
             return Err(Diagnostic::sign_in("the sign-in ended without tokens")
@@ -97,14 +97,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         fleet.reporter.waiting_for(format!("connecting {}", printable(&entry.name)));
         Ok((standing, look(client, &entry).await))
     })?;
-    tell(&entry, &standing, &seen, session)?;
-    let unusable = |error: &Error| {
-        let mut diagnostic = trouble(&fleet, &entry, error);
+    show(&entry, &standing, &seen, session)?;
+    seen.map(drop).map_err(|error| {
+        let mut diagnostic = fleet.connection_failure(&entry, &error);
         let succeeded = "the sign-in succeeded, but the server cannot be used";
         diagnostic.causes.insert(0, succeeded.to_owned());
         diagnostic
-    };
-    seen.map(drop).map_err(|error| unusable(&error))
+    })
 }
 
 fn entry(
@@ -130,11 +129,10 @@ fn entry(
 
 fn refuse_unset(fleet: &McpServers, name: &str) -> Result<(), Diagnostic> {
     let decides = |problem: &&Problem| {
-        problem.section.as_deref() == Some(name)
-            && problem.key.as_deref().is_some_and(|key| WHO.contains(&key))
+        problem.key.as_deref().is_some_and(|key| WHO.contains(&key))
             && problem.message.contains("is not set")
     };
-    let Some(problem) = fleet.servers.parsed.problems.iter().find(decides) else { return Ok(()) };
+    let Some(problem) = fleet.servers.problems_of(name).find(decides) else { return Ok(()) };
     let message = format!("cannot sign in to server `{}` as configured", printable(name));
     Err(Diagnostic::configuration(message).cause(problem_line(&fleet.servers.path, problem)))
 }
@@ -147,14 +145,14 @@ async fn look(client: &Client, entry: &ServerEntry) -> Result<usize, Error> {
     Ok(part.len())
 }
 
-fn tell(
+fn show(
     entry: &ServerEntry,
     standing: &SignInStatus,
     seen: &Result<usize, Error>,
     session: &Session,
 ) -> Result<(), Diagnostic> {
     if session.output.is_json() {
-        let mut value = standing_json(entry, standing, session);
+        let mut value = standing_json(entry, standing, now(session));
         value["connected"] = json!(seen.is_ok());
         value["tools"] = json!(seen.as_ref().ok());
         return session.output.json(&value);
@@ -164,12 +162,7 @@ fn tell(
         seen.as_ref().map_or(String::new(), |count| format!("; {}", counted(*count, "tool")));
     session.output.text(format!("{GOOD}Signed in{GOOD:#} to {name}{tools}\n"))?;
     if let Some(granted) = &standing.granted {
-        session.output.note(format!("Expires: {}.", expiry(granted, session)));
+        session.output.note(format!("Expires: {}.", expiry(granted, now(session))));
     }
     Ok(())
-}
-
-/// The cause of the failure. A failed login is never a call error.
-fn trouble(fleet: &McpServers, entry: &ServerEntry, error: &Error) -> Diagnostic {
-    as_no_call(fleet.trouble(entry, error), error)
 }

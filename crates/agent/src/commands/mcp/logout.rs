@@ -68,7 +68,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut done = sign_out(&fleet, &entries)?;
     if args.all {
         done.retain(|signed_out| signed_out.had);
-        done.extend(forget_nameless(&folder)?);
+        // Files that belong to no known server.
+        for stem in token_files::stems(&folder) {
+            for file in token_files::files(&folder, &stem) {
+                remove_file(&file)?;
+            }
+            done.push(SignedOut { name: stem, issuer: None, had: true, revoked: false });
+        }
     }
     if session.output.is_json() {
         return session.output.json(&json!({ "signed_out": done }));
@@ -155,17 +161,6 @@ pub(super) fn sign_out(
         }
         Ok(done)
     })
-}
-
-fn forget_nameless(folder: &Path) -> Result<Vec<SignedOut>, Diagnostic> {
-    let mut done = Vec::new();
-    for stem in token_files::stems(folder) {
-        for file in token_files::files(folder, &stem) {
-            remove_file(&file)?;
-        }
-        done.push(SignedOut { name: stem, issuer: None, had: true, revoked: false });
-    }
-    Ok(done)
 }
 
 fn confirmed(session: &Session, folder: &Path) -> Result<bool, Diagnostic> {

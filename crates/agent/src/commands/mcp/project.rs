@@ -54,10 +54,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         return Err(Diagnostic::failed(message).hint("review the files, then confirm with `--yes`"));
     }
     for file in files.iter().filter(|file| file.state != ApprovalState::Approved) {
-        let text = described(file, session)?;
+        let is_usable = file.fault.is_none();
         let is_yes = match &prompt {
-            Some(prompt) => file.fault.is_none() && prompt.confirm(&question(&text))?,
-            None => file.fault.is_none(),
+            Some(prompt) if is_usable => prompt.confirm(&question(file, session)?)?,
+            _ => is_usable,
         };
         if is_yes {
             project::approve(file, session)?;
@@ -74,18 +74,15 @@ pub(crate) fn offer(session: &Session) -> Result<(), Diagnostic> {
     let open = files.iter().filter(|file| file.state != ApprovalState::Approved);
     for file in open.filter(|file| file.fault.is_none()) {
         let Some(prompt) = Prompt::find(&session.output) else { continue };
-        if prompt.confirm(&question(&described(file, session)?))? {
+        if prompt.confirm(&question(file, session)?)? {
             project::approve(file, session)?;
         }
     }
     Ok(())
 }
 
-fn question(described: &str) -> String {
-    format!("{described}\nUse the servers of this file, as they are now?")
-}
-
-fn described(file: &ProjectFile, session: &Session) -> Result<String, Diagnostic> {
+/// The servers of the file, and the question whether to use them.
+fn question(file: &ProjectFile, session: &Session) -> Result<String, Diagnostic> {
     let home = session.home()?;
     let scope = file.scope(&scope(session, &home)?);
     let path = dialog::line(&file.path.display().to_string());
@@ -105,32 +102,25 @@ fn described(file: &ProjectFile, session: &Session) -> Result<String, Diagnostic
             }
         }
     }
-    Ok(text)
+    Ok(text + "\nUse the servers of this file, as they are now?")
 }
 
 fn list(files: &[ProjectFile], session: &Session) -> Result<(), Diagnostic> {
-    if session.output.is_json() {
-        let files = files.iter().map(|file| {
-            let names: Vec<&str> = file.servers.iter().map(|(name, _)| name.as_str()).collect();
-            json!({
-                "path": file.path, "state": file.state.word(), "servers": names,
-                "error": file.fault,
-            })
-        });
-        return session.output.json(&json!({ "files": files.collect::<Value>() }));
-    }
-    if files.is_empty() {
-        session.output.note("No file of this project has MCP servers.");
-        return Ok(());
-    }
-    let mut table = Table::new(["file", "state", "servers"]);
-    for file in files {
+    let json = files.iter().map(|file| {
+        let names: Vec<&str> = file.servers.iter().map(|(name, _)| name.as_str()).collect();
+        json!({
+            "path": file.path, "state": file.state.word(), "servers": names, "error": file.fault,
+        })
+    });
+    let rows = files.iter().map(|file| {
         let names: Vec<String> = file.servers.iter().map(|(name, _)| printable(name)).collect();
         let state = match &file.fault {
             Some(fault) => format!("not used: {}", printable(fault)),
             None => file.state.word().to_owned(),
         };
-        table.row([printable(&file.path.display().to_string()), state, names.join(", ")]);
-    }
-    session.output.text(table.text())
+        [file.path.display().to_string(), state, names.join(", ")]
+    });
+    let (json, output) = (json!({ "files": json.collect::<Value>() }), &session.output);
+    let table = Table::new(["file", "state", "servers"]).rows(rows);
+    table.print(output, &json, "No file of this project has MCP servers.")
 }

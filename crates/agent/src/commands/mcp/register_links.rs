@@ -75,21 +75,21 @@ fn home(session: &Session) -> Result<Option<String>, Diagnostic> {
     }
 }
 
-/// The files of default applications: the current one, and the deprecated one.
-fn choices(session: &Session, applications: &Path) -> Vec<PathBuf> {
-    let config = session.environment.all.get("XDG_CONFIG_HOME").map(PathBuf::from);
-    let config = config.filter(|path| path.is_absolute());
-    let config =
-        config.or_else(|| session.environment.home.as_ref().map(|home| home.join(".config")));
-    let folders = config.into_iter().chain([applications.to_owned()]);
-    folders.map(|folder| folder.join("mimeapps.list")).collect()
+/// A folder of the XDG specification: the variable, or its default below the home folder.
+fn xdg_folder(variable: &str, default: &str, session: &Session) -> Option<PathBuf> {
+    let folder = session.environment.all.get(variable).map(PathBuf::from);
+    let folder = folder.filter(|path| path.is_absolute());
+    folder.or_else(|| session.environment.home.as_ref().map(|home| home.join(default)))
 }
 
 /// Removes us from the default applications. Unreadable or unwritable files are kept and
 /// reported.
 fn forget_choice(session: &Session, applications: &Path) -> Vec<PathBuf> {
+    // The current file of default applications, and the deprecated one.
+    let folders = xdg_folder("XDG_CONFIG_HOME", ".config", session);
+    let folders = folders.into_iter().chain([applications.to_owned()]);
     let mut changed = Vec::new();
-    for path in choices(session, applications) {
+    for path in folders.map(|folder| folder.join("mimeapps.list")) {
         let Ok(text) = fs::read_to_string(&path) else { continue };
         let Some(rest) = without_ours(&text) else { continue };
         match write(&path, &rest) {
@@ -103,11 +103,7 @@ fn forget_choice(session: &Session, applications: &Path) -> Vec<PathBuf> {
 }
 
 fn applications(session: &Session) -> Result<PathBuf, Diagnostic> {
-    let data = session.environment.all.get("XDG_DATA_HOME").map(PathBuf::from);
-    let data = data.filter(|path| path.is_absolute()).or_else(|| {
-        session.environment.home.as_ref().map(|home| home.join(".local").join("share"))
-    });
-    let data = data.ok_or_else(|| {
+    let data = xdg_folder("XDG_DATA_HOME", ".local/share", session).ok_or_else(|| {
         Diagnostic::configuration("no home folder found").hint("set HOME or XDG_DATA_HOME")
     })?;
     Ok(data.join("applications"))

@@ -34,30 +34,21 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let registry = ServerRegistry::find(session)?;
     let words = args.words.join(" ");
     let found = block_on(registry.search(&words, args.limit.into()))?;
-    if session.output.is_json() {
-        let all = found.iter().map(|listed| {
-            json!({
-                "name": listed.server.name, "version": listed.server.version,
-                "description": listed.server.description, "kinds": listed.kinds(),
-                "deprecated": listed.is_deprecated(),
-            })
-        });
-        return session.output.json(&json!({ "servers": all.collect::<Vec<Value>>() }));
-    }
-    if found.is_empty() {
-        session.output.note(format!("No server matches `{}`.", printable(&words)));
-        return Ok(());
-    }
-    let mut table = Table::new(["name", "version", "kinds", "description"]);
-    for listed in &found {
+    let json = found.iter().map(|listed| {
+        json!({
+            "name": listed.server.name, "version": listed.server.version,
+            "description": listed.server.description, "kinds": listed.kinds(),
+            "deprecated": listed.is_deprecated(),
+        })
+    });
+    let json = json!({ "servers": json.collect::<Value>() });
+    let rows = found.iter().map(|listed| {
         let about = shortened(&printable(&listed.server.description), MAX_DESCRIPTION_CHARS);
         let mark = if listed.is_deprecated() { "(deprecated) " } else { "" };
-        table.row([
-            listed.server.name.clone(),
-            listed.server.version.clone(),
-            listed.kinds().join(", "),
-            format!("{mark}{about}"),
-        ]);
-    }
-    session.output.text(table.text())
+        let (name, version) = (listed.server.name.clone(), listed.server.version.clone());
+        [name, version, listed.kinds().join(", "), format!("{mark}{about}")]
+    });
+    let none = format!("No server matches `{}`.", printable(&words));
+    let table = Table::new(["name", "version", "kinds", "description"]).rows(rows);
+    table.print(&session.output, &json, &none)
 }

@@ -60,12 +60,13 @@ pub(super) fn left_over(name: &str, entry: &Json) -> Option<String> {
     ))
 }
 
-struct SecretMover<'m> {
-    name: &'m str,
+/// Replaces secrets of an entry by references to variables.
+pub(super) struct SecretMover<'m> {
+    pub(super) name: &'m str,
     /// The longest first.
-    known: Vec<KnownSecret>,
-    secrets: &'m mut SecretsFile,
-    moved: Vec<MovedSecret>,
+    pub(super) known: Vec<KnownSecret>,
+    pub(super) secrets: &'m mut SecretsFile,
+    pub(super) moved: Vec<MovedSecret>,
 }
 
 impl SecretMover<'_> {
@@ -76,8 +77,8 @@ impl SecretMover<'_> {
             return self.embedded(&format!("{section}.{key}"), value);
         };
         let lead = &text[..text.len() - secret.len()];
-        let variable = self.add(&format!("{section}.{key}"), key, secret)?;
-        *value = format!("{lead}${{{variable}}}").into();
+        let reference = self.reference(&format!("{section}.{key}"), key, secret)?;
+        *value = format!("{lead}{reference}").into();
         Ok(())
     }
 
@@ -87,8 +88,7 @@ impl SecretMover<'_> {
         else {
             return Ok(());
         };
-        let variable = self.add(&format!("{section}.{key}"), key, text)?;
-        *value = format!("${{{variable}}}").into();
+        *value = self.reference(&format!("{section}.{key}"), key, text)?.into();
         Ok(())
     }
 
@@ -100,21 +100,24 @@ impl SecretMover<'_> {
         }
         for secret in self.known.clone() {
             let Some(at) = stands_alone(&text, secret.value()) else { continue };
-            let variable = self.add(place, &secret.label, secret.value())?;
-            text.replace_range(at..at + secret.value().len(), &format!("${{{variable}}}"));
+            let reference = self.reference(place, &secret.label, secret.value())?;
+            text.replace_range(at..at + secret.value().len(), &reference);
         }
         *value = text.into();
         Ok(())
     }
 
-    fn add(&mut self, place: &str, key: &str, secret: &str) -> Result<String, Diagnostic> {
+    /// Stores the secret at `place` in a variable named after `key`; returns a reference to it.
+    pub(super) fn reference(
+        &mut self,
+        place: &str,
+        key: &str,
+        secret: &str,
+    ) -> Result<String, Diagnostic> {
         let variable = self.secrets.add(&variable_name(self.name, key), secret)?;
-        self.moved.push(MovedSecret {
-            server: self.name.to_owned(),
-            key: place.to_owned(),
-            variable: variable.clone(),
-        });
-        Ok(variable)
+        let reference = format!("${{{variable}}}");
+        self.moved.push(MovedSecret { server: self.name.into(), key: place.into(), variable });
+        Ok(reference)
     }
 }
 

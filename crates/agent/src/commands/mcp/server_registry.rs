@@ -15,12 +15,9 @@ use crate::mcp::Servers;
 use crate::session::Session;
 
 const OFFICIAL_URL: &str = "https://registry.modelcontextprotocol.io";
-/// Maximum size of one response, in bytes.
-const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// Maximum number of servers per response.
-const MAX_PER_PAGE: usize = 100;
-/// Maximum number of responses per search.
-const MAX_PAGES: usize = 10;
+const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
+const MAX_SERVERS_PER_PAGE: usize = 100;
+const MAX_PAGES_PER_SEARCH: usize = 10;
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
@@ -63,8 +60,8 @@ impl ServerRegistry {
         limit: usize,
     ) -> Result<Vec<ListedServer>, Diagnostic> {
         let (mut found, mut cursor) = (Vec::new(), None::<String>);
-        for _ in 0..MAX_PAGES {
-            let page = (limit - found.len()).min(MAX_PER_PAGE).to_string();
+        for _ in 0..MAX_PAGES_PER_SEARCH {
+            let page = (limit - found.len()).min(MAX_SERVERS_PER_PAGE).to_string();
             let mut query = Serializer::new(String::new());
             query.extend_pairs([("search", words), ("version", "latest"), ("limit", &page)]);
             query.extend_pairs(cursor.as_deref().map(|cursor| ("cursor", cursor)));
@@ -106,7 +103,7 @@ impl ServerRegistry {
     }
 
     async fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T, MemberError> {
-        let ask = MemberRequest::get(path).at_most(MAX_BYTES).within(TIMEOUT);
+        let ask = MemberRequest::get(path).at_most(MAX_RESPONSE_BYTES).within(TIMEOUT);
         self.client.ask(ask).await?.json()
     }
 

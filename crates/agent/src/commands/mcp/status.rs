@@ -48,9 +48,9 @@ fn one(entry: &ServerEntry, fleet: &McpServers, session: &Session) -> Result<(),
         let text = format!("{name} does not sign in: `auth: oauth` is not set.\n");
         return session.output.print(&json!({ "server": entry.name, "oauth": false }), text);
     };
-    let state = State::of(entry, &standing, now(session));
-    let value = standing_json(entry, &standing, session);
-    session.output.print(&value, detail(entry, &standing, session))?;
+    let now = now(session);
+    let state = State::of(entry, &standing, now);
+    session.output.print(&standing_json(entry, &standing, now), detail(entry, &standing, now))?;
     if state.is_good() {
         return Ok(());
     }
@@ -64,8 +64,8 @@ fn one(entry: &ServerEntry, fleet: &McpServers, session: &Session) -> Result<(),
     Err(Diagnostic::sign_in(what).hint(format!("{hint} {}", login(&entry.name))))
 }
 
-fn detail(entry: &ServerEntry, standing: &SignInStatus, session: &Session) -> String {
-    let state = State::of(entry, standing, now(session));
+fn detail(entry: &ServerEntry, standing: &SignInStatus, now: u64) -> String {
+    let state = State::of(entry, standing, now);
     let style = if state.is_good() { GOOD } else { WARNING };
     let name = printable(&entry.name);
     let mut text = format!("{name}: {style}{}{style:#}\n", state.word());
@@ -75,8 +75,8 @@ fn detail(entry: &ServerEntry, standing: &SignInStatus, session: &Session) -> St
     if let Some(granted) = &standing.granted {
         line("issuer", &granted.issuer);
         line("scope", granted.scope.as_deref().unwrap_or("-"));
-        line("expires", &expiry(granted, session));
-        let age = now(session).saturating_sub(granted.obtained_at);
+        line("expires", &expiry(granted, now));
+        let age = now.saturating_sub(granted.obtained_at);
         line("granted", &format!("{} ago", length(age)));
         if granted.bound {
             line("bound", "to a key on this machine (DPoP)");
@@ -105,12 +105,11 @@ fn all(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
         Some((entry, fleet.standing(entry)?))
     });
     let accounts: Vec<(&ServerEntry, SignInStatus)> = accounts.collect();
-    let folder = session.home()?.mcp_tokens();
+    let (folder, now) = (session.home()?.mcp_tokens(), now(session));
     let orphans: Vec<String> =
         token_files::stems(&folder).into_iter().filter(|stem| !known.contains(stem)).collect();
     if session.output.is_json() {
-        let servers =
-            accounts.iter().map(|(entry, standing)| standing_json(entry, standing, session));
+        let servers = accounts.iter().map(|(entry, standing)| standing_json(entry, standing, now));
         return session.output.json(&json!({
             "folder": folder,
             "servers": servers.collect::<Vec<Value>>(),
@@ -120,12 +119,12 @@ fn all(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     if accounts.is_empty() {
         session.output.text("No server has `auth: oauth`.\n")?;
     } else {
-        session.output.text(table(&accounts, session))?;
+        session.output.text(table(&accounts, now))?;
         session.output.text(format!("{DIM}{}{DIM:#}\n", folder.display()))?;
     }
     for (entry, standing) in &accounts {
         let name = &entry.name;
-        if !State::of(entry, standing, now(session)).is_good() {
+        if !State::of(entry, standing, now).is_good() {
             session.output.note(format!("Run {} to sign in to {}.", login(name), printable(name)));
         }
     }
@@ -143,7 +142,7 @@ fn all(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn table(accounts: &[(&ServerEntry, SignInStatus)], session: &Session) -> String {
+fn table(accounts: &[(&ServerEntry, SignInStatus)], now: u64) -> String {
     let mut table = Table::new(["server", "state", "expires", "client", "issuer", "scope"]);
     for (entry, standing) in accounts {
         let granted = standing.granted.as_ref();
@@ -152,8 +151,8 @@ fn table(accounts: &[(&ServerEntry, SignInStatus)], session: &Session) -> String
         let refused = if standing.document_refused { ", document rejected" } else { "" };
         table.row([
             entry.name.clone(),
-            State::of(entry, standing, now(session)).word().to_owned(),
-            granted.map_or_else(nothing, |granted| expiry(granted, session)),
+            State::of(entry, standing, now).word().to_owned(),
+            granted.map_or_else(nothing, |granted| expiry(granted, now)),
             format!("{kind}{refused}"),
             granted.map_or_else(nothing, |granted| granted.issuer.clone()),
             granted.and_then(|granted| granted.scope.clone()).unwrap_or_else(nothing),
@@ -210,11 +209,7 @@ fn has_ended(granted: &Grant, now: u64) -> bool {
     !granted.renewable && granted.expires_at.is_some_and(|end| end <= now)
 }
 
-pub(super) fn expiry(granted: &Grant, session: &Session) -> String {
-    ends(granted, now(session))
-}
-
-fn ends(granted: &Grant, now: u64) -> String {
+pub(super) fn expiry(granted: &Grant, now: u64) -> String {
     match (granted.expires_at, granted.renewable) {
         (None, _) => "unknown".to_owned(),
         (Some(end), true) if end > now => {
@@ -236,15 +231,10 @@ pub(super) fn known_by(client: &ClientKind) -> (&'static str, Option<&str>) {
     }
 }
 
-pub(super) fn standing_json(
-    entry: &ServerEntry,
-    standing: &SignInStatus,
-    session: &Session,
-) -> Value {
+pub(super) fn standing_json(entry: &ServerEntry, standing: &SignInStatus, now: u64) -> Value {
     let (kind, id) = known_by(&standing.client);
     let kind = id.map(|_| kind.replace(' ', "_"));
     let granted = standing.granted.as_ref();
-    let now = now(session);
     json!({
         "server": entry.name,
         "state": State::of(entry, standing, now).word(),

@@ -13,7 +13,7 @@ use task_loop::server_requests::{SamplingModel, ServerRequests};
 use task_loop::untrusted::printable;
 
 use super::call::{progress, result};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::mcp::McpServers;
 use crate::mcp::reporter::MessageSink;
 use crate::mcp::task_file::KeptTask;
@@ -81,8 +81,7 @@ pub(crate) struct CancelArgs {
 
 pub(crate) fn run(command: &Command, session: &Session) -> Result<(), Diagnostic> {
     let fleet = McpServers::load(session, MessageSink::Notes)?;
-    let kept = fleet.tasks.read();
-    let kept = kept.map_err(|error| Diagnostic::failed("cannot read the tasks").because(&error))?;
+    let kept = fleet.tasks.read().or_failed("cannot read the tasks")?;
     match command {
         Command::List(args) => list(&kept, args, &fleet, session),
         Command::Result(args) => finish(&found(kept, &args.id)?, args, fleet, session),
@@ -129,30 +128,23 @@ fn list(
             Ok(states)
         })?
     };
-    if session.output.is_json() {
-        let all = kept.iter().zip(&states).map(|(kept, state)| {
-            let mut task = serde_json::to_value(kept).unwrap_or_default();
-            task["state"] = json!(state);
-            task
-        });
-        let all = json!({ "tasks": all.collect::<Vec<Value>>() });
-        return session.output.json(&fleet.shown.json(all));
-    }
-    if kept.is_empty() {
-        session.output.note("No tasks.");
-        return Ok(());
-    }
-    let mut table = Table::new(["id", "tool", "started", "conversation", "state"]);
-    for (kept, state) in kept.iter().zip(states) {
-        table.row([
+    let json = kept.iter().zip(&states).map(|(kept, state)| {
+        let mut task = json!(kept);
+        task["state"] = json!(state);
+        task
+    });
+    let json = fleet.shown.json(json!({ "tasks": json.collect::<Value>() }));
+    let rows = kept.iter().zip(&states).map(|(kept, state)| {
+        [
             fleet.shown.line(&kept.task.id),
             printable(&kept.task.tool),
             kept.started.clone(),
             kept.conversation.clone().unwrap_or_default(),
-            state.map_or_else(|| "-".to_owned(), |state| fleet.shown.line(&state)),
-        ]);
-    }
-    session.output.text(table.text())
+            state.as_ref().map_or_else(|| "-".to_owned(), |state| fleet.shown.line(state)),
+        ]
+    });
+    let table = Table::new(["id", "tool", "started", "conversation", "state"]).rows(rows);
+    table.print(&session.output, &json, "No tasks.")
 }
 
 fn finish(

@@ -9,18 +9,21 @@ use mcp_client::config::{Configured, Endpoint};
 use mcp_client::content::injection_warnings;
 use mcp_client::registry::ServerTools;
 use mcp_client::session::{ConnectStep, HandshakeResult, Session as Conversation};
+use mcp_client::transport::environment::find_command;
 use mcp_client::{Client, Error};
+use serde_json::Map;
 
 pub(super) use self::ground::named_files;
-use self::steps::{StepStatus, Steps};
+use self::steps::Steps;
 use crate::diagnostic::Diagnostic;
+use crate::environment::Environment;
+use crate::finding::Severity;
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, as_no_call, problem_line};
+use crate::mcp::{McpServers, problem_line};
 use crate::session::Session;
 use crate::table::{counted, grouped};
 
-/// Timeout of a ping.
-const PING: Duration = Duration::from_secs(10);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of tools named in one line.
 const MAX_NAMED: usize = 20;
 
@@ -79,19 +82,12 @@ impl Test<'_> {
         let entry = &self.configured.entry;
         let path = &self.fleet.servers.path;
         let place = format!("{}:{}", path.display(), self.configured.line);
-        self.steps.tell(StepStatus::Ok, "configuration", &place, None);
+        self.steps.ok("configuration", &place);
         if !entry.enabled {
-            let detail = "disabled; tested anyway";
-            self.steps.tell(StepStatus::Note, "configuration", detail, None);
+            self.steps.note("configuration", "disabled; tested anyway");
         }
-        let problems = self.fleet.servers.parsed.problems.iter();
-        for problem in problems.filter(|problem| problem.section.as_ref() == Some(&entry.name)) {
-            self.steps.tell(
-                StepStatus::Warning,
-                "configuration",
-                &problem_line(path, problem),
-                None,
-            );
+        for problem in self.fleet.servers.problems_of(&entry.name) {
+            self.steps.warning("configuration", &problem_line(path, problem));
             if problem.message.contains("is not set") {
                 let file = self.session.home()?.env_file();
                 self.steps.hint(format!("set the variable in {}, or export it", file.display()));
@@ -106,18 +102,11 @@ impl Test<'_> {
         match &entry.endpoint {
             Endpoint::Stdio(stdio) => {
                 let began = Instant::now();
-                let environment = &self.session.environment;
-                let home = environment.home.as_deref();
-                match mcp_client::transport::environment::find_command(
-                    stdio, &environment.all, home,
-                ) {
-                    Ok(path) => {
-                        let path = path.display().to_string();
-                        self.steps.tell(StepStatus::Ok, "executable", &path, Some(began.elapsed()));
-                        Ok(())
-                    }
-                    Err(error) => Err(self.failure(&error, "executable")),
-                }
+                let Environment { all, home, .. } = &self.session.environment;
+                let path = find_command(stdio, all, home.as_deref())
+                    .map_err(|error| self.failure(&error, "executable"))?;
+                self.steps.ok_since(began, "executable", &path.display().to_string());
+                Ok(())
             }
             Endpoint::Http(http) => {
                 ground::files(http, self.steps).map_err(|error| self.failure(&error, "connect"))?;
@@ -143,11 +132,10 @@ impl Test<'_> {
             self.counted("prompts", "prompt", listed, began);
         }
         let began = Instant::now();
-        match conversation.ping(PING).await {
-            Ok(()) => self.steps.tell(StepStatus::Ok, "ping", "answered", Some(began.elapsed())),
+        match conversation.ping(PING_TIMEOUT).await {
+            Ok(()) => self.steps.ok_since(began, "ping", "answered"),
             Err(Error::Rpc(error)) => {
-                let detail = format!("answered with an error: {error}");
-                self.steps.tell(StepStatus::Ok, "ping", &detail, Some(began.elapsed()));
+                self.steps.ok_since(began, "ping", &format!("answered with an error: {error}"));
             }
             Err(error) => return Err(self.failure(&error, "ping")),
         }
@@ -161,21 +149,19 @@ impl Test<'_> {
             (Some(name), None) => format!("identifies itself as {name}"),
             _ => "does not identify itself".to_owned(),
         };
-        self.steps.tell(StepStatus::Ok, "identity", &who, None);
-        let offered: Vec<&str> = agreed
-            .capabilities
-            .as_object()
-            .map(|all| all.keys().map(String::as_str).collect())
-            .unwrap_or_default();
+        self.steps.ok("identity", &who);
+        let offered = agreed.capabilities.as_object().into_iter().flat_map(Map::keys);
+        let offered: Vec<&str> = offered.map(String::as_str).collect();
         let offered = if offered.is_empty() { "none".to_owned() } else { offered.join(", ") };
-        self.steps.tell(StepStatus::Ok, "capabilities", &offered, None);
+        self.steps.ok("capabilities", &offered);
         if let Some(text) = &agreed.instructions {
-            let (status, end) = match self.configured.entry.rejects_instructions(text) {
-                None => (StepStatus::Ok, "models get them".to_owned()),
-                Some(why) => (StepStatus::Note, format!("models do not get them: {why}")),
-            };
-            let detail = format!("{} bytes; {end}", text.len());
-            self.steps.tell(status, "instructions", &detail, None);
+            let (name, bytes) = ("instructions", text.len());
+            match self.configured.entry.rejects_instructions(text) {
+                None => self.steps.ok(name, &format!("{bytes} bytes; models get them")),
+                Some(why) => {
+                    self.steps.note(name, &format!("{bytes} bytes; models do not get them: {why}"));
+                }
+            }
         }
     }
 
@@ -193,25 +179,25 @@ impl Test<'_> {
         if part.filtered() > 0 {
             detail.push_str(&format!("; {} excluded by `tools`", part.filtered()));
         }
-        self.steps.tell(StepStatus::Ok, "tools", &detail, Some(began.elapsed()));
+        self.steps.ok_since(began, "tools", &detail);
         for tool in part.quarantined() {
             let detail = format!("`{}` cannot be used: {}", tool.name, tool.reason);
-            self.steps.tell(StepStatus::Warning, "tools", &detail, None);
+            self.steps.warning("tools", &detail);
         }
         for tool in part.skipped() {
             let detail = format!("`{}` is skipped: {}", tool.native_name, tool.reason);
-            self.steps.tell(StepStatus::Warning, "tools", &detail, None);
+            self.steps.warning("tools", &detail);
         }
         for tool in part.entries() {
             for warning in injection_warnings(&tool.description) {
                 let detail =
                     format!("check the description of `{}`: {warning}", tool.native_name());
-                self.steps.tell(StepStatus::Warning, "tools", &detail, None);
+                self.steps.warning("tools", &detail);
             }
         }
         let notes = part.notes().chain(catalogue.notes.iter().cloned());
         for note in notes.take(MAX_NAMED) {
-            self.steps.tell(StepStatus::Note, "tools", &note, None);
+            self.steps.note("tools", &note);
         }
         Ok(())
     }
@@ -219,19 +205,19 @@ impl Test<'_> {
     fn counted(&self, step: &'static str, noun: &str, found: Result<usize, Error>, began: Instant) {
         let took = Some(began.elapsed());
         match found {
-            Ok(count) => self.steps.tell(StepStatus::Ok, step, &counted(count, noun), took),
+            Ok(count) => self.steps.add(Severity::Good, step, &counted(count, noun), took),
             Err(error) => {
                 let detail = format!("offered, but listing failed: {error}");
-                self.steps.tell(StepStatus::Warning, step, &detail, took);
+                self.steps.add(Severity::Warning, step, &detail, took);
             }
         }
     }
 
     /// The end of the test. `step` is reported as failed unless the last one was.
     fn failure(&self, error: &Error, step: &'static str) -> Diagnostic {
-        let diagnostic = as_no_call(self.fleet.trouble(&self.configured.entry, error), error);
+        let diagnostic = self.fleet.connection_failure(&self.configured.entry, error);
         if !self.steps.ended_in_failure() {
-            self.steps.tell(StepStatus::Failed, step, &error.to_string(), None);
+            self.steps.failed(step, &error.to_string());
         }
         diagnostic
     }

@@ -149,7 +149,7 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         Error::Malformed { .. } => {
             one("the authorization server does not support OAuth there: tell its operator")
         }
-        Error::Unreached(inner) => super::advice_with(inner, entry, granted),
+        Error::Unreached(inner) => super::advice(inner, entry, granted),
         Error::Assertion { .. } => {
             one(format!("correct the key of `oauth` of {name} that it is derived from"))
         }

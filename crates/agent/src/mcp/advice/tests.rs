@@ -13,17 +13,17 @@ fn missing_program_advice_names_its_installer() {
         command: command.to_owned(),
         searched: String::new(),
     };
-    assert!(advice(&error("npx"), &local())[0].contains("Node.js"));
-    assert!(advice(&error("uvx"), &local())[0].contains("install uv"));
-    assert!(advice(&error("/opt/x/uvx"), &local())[0].contains("correct `command`"));
-    assert_eq!(advice(&error("my-server"), &local()).len(), 1);
+    assert!(advice(&error("npx"), &local(), None)[0].contains("Node.js"));
+    assert!(advice(&error("uvx"), &local(), None)[0].contains("install uv"));
+    assert!(advice(&error("/opt/x/uvx"), &local(), None)[0].contains("correct `command`"));
+    assert_eq!(advice(&error("my-server"), &local(), None).len(), 1);
 }
 
 #[test]
 fn timeout_advice_names_the_exceeded_limit() {
     let of = |method: &str, seconds| {
         let idle = Duration::from_secs(seconds);
-        advice(&Error::CallTimeout { method: method.to_owned(), idle }, &local()).remove(0)
+        advice(&Error::CallTimeout { method: method.to_owned(), idle }, &local(), None).remove(0)
     };
     assert!(of("tools/call", 300).contains("`timeout` of files (now 300 s)"));
     assert!(of("tools/call", 7).contains("set --timeout to more than 7 seconds"));
@@ -45,5 +45,5 @@ fn unknown_issuer_advice_names_ssl_verify() {
         url: "https://x".to_owned(),
         reason: "invalid peer certificate: UnknownIssuer".to_owned(),
     };
-    assert!(advice(&error, &local())[0].contains("ssl_verify"));
+    assert!(advice(&error, &local(), None)[0].contains("ssl_verify"));
 }

@@ -38,10 +38,6 @@ impl Opener {
         Self { commands: commands(environment, platform) }
     }
 
-    pub(super) fn none() -> Self {
-        Self::default()
-    }
-
     /// Starts the first program that starts, without waiting for it.
     pub(super) fn open(&self, address: &str) -> Attempt {
         if self.commands.is_empty() || !is_page(address) {

@@ -7,13 +7,13 @@ use super::*;
 use crate::mcp::reporter::MessageSink;
 use crate::output::{Color, Style, Volume};
 
-fn desk(can_paste: bool) -> SignInPrompt {
+fn prompt(can_paste: bool) -> SignInPrompt {
     let output = Output::new(Style::Human, Volume::Normal, Color::Auto);
     let shown = Sanitizer::new(Arc::new(Redactor::default()));
     SignInPrompt {
         output: output.clone(),
         reporter: Reporter::new(output, shown, MessageSink::Kept),
-        opener: Opener::none(),
+        opener: Opener::default(),
         here: SshHost {
             user: "ada".to_owned(),
             host: "host".to_owned(),
@@ -25,7 +25,7 @@ fn desk(can_paste: bool) -> SignInPrompt {
     }
 }
 
-fn visit() -> SignInPage {
+fn page() -> SignInPage {
     SignInPage {
         server: "docs".to_owned(),
         address: format!("https://auth.example/authorize?state={}", "x".repeat(3000)),
@@ -38,45 +38,45 @@ fn visit() -> SignInPage {
     }
 }
 
-fn told(visit: &SignInPage, page: PageDelivery, can_paste: bool) -> String {
-    steps(visit, &shown_address(&visit.address), page, &desk(can_paste))
+fn steps_text(page: &SignInPage, delivery: PageDelivery, can_paste: bool) -> String {
+    steps(page, &shown_address(&page.address), delivery, &prompt(can_paste))
 }
 
 #[test]
 fn sign_in_url_is_printed_unbroken_on_its_own_line() {
-    for (page, can_paste) in [
+    for (delivery, can_paste) in [
         (PageDelivery::Opens, true),
         (PageDelivery::Opens, false),
         (PageDelivery::IsPrinted, true),
         (PageDelivery::IsPrinted, false),
     ] {
-        let text = told(&visit(), page, can_paste);
-        assert!(text.lines().any(|line| line == visit().address), "{text}");
+        let text = steps_text(&page(), delivery, can_paste);
+        assert!(text.lines().any(|line| line == page().address), "{text}");
         for word in ["docs", "https://auth.example\n", "read write", "Ctrl-C"] {
             assert!(text.contains(word), "{word}: {text}");
         }
         assert_eq!(text.contains("paste"), can_paste, "{text}");
-        assert_eq!(text.contains("ssh -N -L"), page == PageDelivery::IsPrinted, "{text}");
+        assert_eq!(text.contains("ssh -N -L"), delivery == PageDelivery::IsPrinted, "{text}");
     }
 }
 
 #[test]
 fn suggested_tunnel_uses_the_listening_port() {
-    let text = told(&visit(), PageDelivery::IsPrinted, true);
+    let text = steps_text(&page(), PageDelivery::IsPrinted, true);
     assert!(text.contains("ssh -N -L 27890:127.0.0.1:27890 ada@host\n"), "{text}");
     // A browser that comes back through a proxy needs none.
     let redirect_uri = "https://proxy.example/callback".to_owned();
-    let text = told(&SignInPage { redirect_uri, ..visit() }, PageDelivery::IsPrinted, true);
+    let text = steps_text(&SignInPage { redirect_uri, ..page() }, PageDelivery::IsPrinted, true);
     assert!(!text.contains("ssh"), "{text}");
 }
 
 #[test]
 fn device_code_is_suggested_only_without_a_browser_if_offered() {
     let suggestion = "agent mcp login docs --device\n";
-    let offering = SignInPage { offers_device_code: true, ..visit() };
-    assert!(told(&offering, PageDelivery::IsPrinted, true).contains(suggestion));
-    assert!(!told(&offering, PageDelivery::Opens, true).contains(suggestion));
-    assert!(!told(&visit(), PageDelivery::IsPrinted, true).contains(suggestion));
+    let offering = SignInPage { offers_device_code: true, ..page() };
+    assert!(steps_text(&offering, PageDelivery::IsPrinted, true).contains(suggestion));
+    assert!(!steps_text(&offering, PageDelivery::Opens, true).contains(suggestion));
+    assert!(!steps_text(&page(), PageDelivery::IsPrinted, true).contains(suggestion));
 }
 
 #[test]

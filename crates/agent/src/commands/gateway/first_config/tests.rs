@@ -16,7 +16,7 @@ fn generated_configuration_is_valid() {
     for (found, can_speak, count) in
         [(vec![], false, OWN), (vec![found.clone()], false, 1), (vec![found], true, 2)]
     {
-        let text = text(&FirstConfig::local(&found, can_speak));
+        let text = FirstConfig::local(&found, can_speak).render().unwrap();
         let reading = read(&text, &Scope::default(), Path::new("/x"));
         assert_eq!(reading.problems, [], "{text}");
         assert_eq!(reading.config.unwrap().providers.len(), count);
@@ -25,7 +25,7 @@ fn generated_configuration_is_valid() {
 
 #[test]
 fn example_provider_is_valid_once_uncommented() {
-    let text = text(&FirstConfig::local(&[], false)).replace(&marked(), SNIPPET);
+    let text = FirstConfig::local(&[], false).render().unwrap().replace(&marked(), SNIPPET);
     let mut scope = Scope::default();
     scope.process.insert("OPENAI_API_KEY".to_owned(), "sk-x".to_owned());
     let reading = read(&text, &scope, Path::new("/x"));

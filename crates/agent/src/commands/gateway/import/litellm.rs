@@ -5,19 +5,21 @@
 
 use std::collections::BTreeMap;
 
+use askama::Template;
+use serde::Serialize;
 use settings::Node;
 
-use super::{items, line, number_of, quoted, text, text_of};
+use super::{items, number_of, quoted, text, text_of};
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Imported {
     pub(super) config: String,
-    pub(super) taken: Vec<Note>,
     pub(super) left: Vec<Note>,
+    pub(super) taken: Vec<Note>,
 }
 
 /// A note on the conversion of an entry, with its line.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(super) struct Note {
     pub(super) line: usize,
     pub(super) text: String,
@@ -85,7 +87,8 @@ struct Group {
     fallbacks: Vec<String>,
 }
 
-#[derive(Default)]
+#[derive(Default, Template)]
+#[template(path = "litellm.yaml", escape = "none")]
 struct Converter {
     out: Imported,
     providers: Vec<Provider>,
@@ -93,6 +96,8 @@ struct Converter {
     /// `admin_token` and `limits` of the new file.
     admin: Option<String>,
     new_keys: Vec<String>,
+    /// The lines of its `models`.
+    aliases: Vec<String>,
 }
 
 pub(super) fn convert(root: &Node) -> Imported {
@@ -108,7 +113,8 @@ pub(super) fn convert(root: &Node) -> Imported {
             other => converter.leave(key.position.line, format!("{other}: no equivalent")),
         }
     }
-    converter.write();
+    converter.add_aliases();
+    converter.out.config = converter.render().unwrap_or_default();
     converter.out.taken.sort_by_key(|note| note.line);
     converter.out.left.sort_by_key(|note| note.line);
     converter.out
@@ -195,7 +201,6 @@ impl Converter {
         let is_secret = key.is_some_and(|key| !key.starts_with("os.environ/"));
         let variable = match key {
             Some(key) if !is_secret => key.trim_start_matches("os.environ/").to_owned(),
-            None if !is_usual => String::new(),
             _ if is_usual && !known_variable.is_empty() => (*known_variable).to_owned(),
             None => String::new(),
             Some(_) => {
@@ -253,11 +258,8 @@ impl Converter {
                     for (name, names) in items(Some(value)).iter().flat_map(Node::entries) {
                         let names = items(Some(names)).iter().filter_map(text);
                         let names: Vec<String> = names.map(str::to_owned).collect();
-                        let shown = names.join(", ");
-                        self.take(
-                            name.position.line,
-                            format!("{}: falls back on {shown}", name.text),
-                        );
+                        let text = format!("{}: falls back on {}", name.text, names.join(", "));
+                        self.take(name.position.line, text);
                         self.group(&name.text).fallbacks.extend(names);
                     }
                 }
@@ -266,8 +268,7 @@ impl Converter {
                         let model = text(target).or_else(|| text_of(target, "model"));
                         let Some(model) = model else { continue };
                         self.take(name.position.line, format!("{}: alias for {model}", name.text));
-                        let model = model.to_owned();
-                        self.group(&name.text).fallbacks.push(model);
+                        self.group(&name.text).fallbacks.push(model.to_owned());
                     }
                 }
                 "default_key_generate_params" => self.key_defaults(value),
@@ -328,35 +329,9 @@ impl Converter {
         }
     }
 
-    fn write(&mut self) {
-        let mut out = String::from("# Converted from the configuration of a LiteLLM proxy.\n");
-        if let Some(token) = &self.admin {
-            line(&mut out, 0, &format!("admin_token: {token}"));
-        }
-        if !self.providers.is_empty() {
-            line(&mut out, 0, "providers:");
-        }
-        for provider in &self.providers {
-            write_provider(&mut out, provider);
-        }
-        let aliases = self.aliases();
-        if !aliases.is_empty() {
-            line(&mut out, 0, "models:");
-        }
-        for alias in aliases {
-            line(&mut out, 1, &alias);
-        }
-        if !self.new_keys.is_empty() {
-            line(&mut out, 0, "limits:");
-            line(&mut out, 1, &format!("new_keys: {{{}}}", self.new_keys.join(", ")));
-        }
-        self.out.config = out;
-    }
-
-    /// The aliases of the new file. Groups refer to the deployments of others, never to their
+    /// Adds the aliases of the new file. Groups refer to the deployments of others, never to their
     /// fallbacks, to avoid cycles.
-    fn aliases(&mut self) -> Vec<String> {
-        let mut lines = Vec::new();
+    fn add_aliases(&mut self) {
         let groups = std::mem::take(&mut self.groups);
         for group in &groups {
             let name = &group.name;
@@ -375,7 +350,8 @@ impl Converter {
                 let targets: Vec<String> = targets
                     .map(|(id, weight)| format!("{{model: {}, weight: {weight}}}", quoted(id)))
                     .collect();
-                lines.push(format!("{}: {{targets: [{}]}}", quoted(&own), targets.join(", ")));
+                let targets = targets.join(", ");
+                self.aliases.push(format!("{}: {{targets: [{targets}]}}", quoted(&own)));
             }
             let mut order: Vec<String> = base(group).into_iter().collect();
             for fallback in &group.fallbacks {
@@ -387,10 +363,9 @@ impl Converter {
             }
             if !order.is_empty() && (own != *name || group.targets.len() < 2) {
                 let order: Vec<String> = order.iter().map(|id| quoted(id)).collect();
-                lines.push(format!("{}: [{}]", quoted(name), order.join(", ")));
+                self.aliases.push(format!("{}: [{}]", quoted(name), order.join(", ")));
             }
         }
-        lines
     }
 }
 
@@ -442,24 +417,4 @@ fn model_keys(information: Option<&Node>) -> Vec<String> {
         keys.push(format!("description: {}", quoted(description)));
     }
     keys
-}
-
-fn write_provider(out: &mut String, provider: &Provider) {
-    line(out, 1, &format!("{}:", quoted(&provider.name)));
-    line(out, 2, &format!("kind: {}", provider.kind));
-    line(out, 2, &format!("base_url: {}", quoted(&provider.base)));
-    if !provider.variable.is_empty() {
-        line(out, 2, &format!("api_key: ${{{}}}", provider.variable));
-    }
-    if provider.discover {
-        line(out, 2, "discover: true");
-    }
-    if !provider.models.is_empty() {
-        line(out, 2, "models:");
-    }
-    for (model, keys) in &provider.models {
-        let keys =
-            if keys.is_empty() { String::new() } else { format!(" {{{}}}", keys.join(", ")) };
-        line(out, 3, &format!("{}:{keys}", quoted(model)));
-    }
 }

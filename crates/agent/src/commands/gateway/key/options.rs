@@ -7,8 +7,8 @@ use gateway_store::{KeyChange, LimitsChange, Scope};
 use task_loop::nearest;
 use task_loop::untrusted::printable;
 
-use crate::commands::gateway::amount::AmountUnit;
-use crate::commands::gateway::{budget, moment};
+use crate::commands::gateway::amount::{AmountUnit, read_budget};
+use crate::commands::gateway::moment;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -73,7 +73,12 @@ impl KeyOptions {
             match Scope::parse(word) {
                 Some(scope) => scopes.push(scope),
                 None if word == "all" => scopes.extend(Scope::ALL),
-                None => return Err(no_scope(word)),
+                None => {
+                    let known = Scope::ALL.map(Scope::as_str);
+                    let message = format!("unknown scope `{}`", printable(word));
+                    let all = format!("valid scopes: {}", known.join(", "));
+                    return Err(Diagnostic::usage(message).did_you_mean(nearest(word, known), all));
+                }
             }
         }
         scopes.sort_unstable();
@@ -104,7 +109,7 @@ impl KeyOptions {
         let rpm = optional(self.rpm.as_deref(), |text| count("--rpm", text))?;
         let concurrency =
             optional(self.concurrency.as_deref(), |text| count("--concurrency", text))?;
-        let budget = optional(self.budget.as_deref(), |text| budget::read(text, self.unit))?;
+        let budget = optional(self.budget.as_deref(), |text| read_budget(text, self.unit))?;
         Ok(LimitsChange { spend, requests_per_minute: rpm, concurrency, budget })
     }
 }
@@ -125,11 +130,4 @@ fn count(option: &str, text: &str) -> Result<u32, Diagnostic> {
     u32::from_str(text).ok().filter(|count| *count > 0).ok_or_else(|| {
         Diagnostic::usage(format!("`{option}` must be a positive whole number or `none`"))
     })
-}
-
-fn no_scope(word: &str) -> Diagnostic {
-    let known = Scope::ALL.map(Scope::as_str);
-    let message = format!("unknown scope `{}`", printable(word));
-    let all = format!("valid scopes: {}", known.join(", "));
-    Diagnostic::usage(message).did_you_mean(nearest(word, known), all)
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use gateway::config::{Config, Provider, SearchProvider};
-use gateway::probe::{self, Probe};
+use gateway::probe;
 use gateway::search::{self, Wanted};
 use serde_json::json;
 use task_loop::nearest;
@@ -65,7 +65,13 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
         }))?;
     }
     if !is_good {
-        return Err(refused(&name, &asked));
+        let message = match asked.status {
+            200..300 => format!("provider `{name}` sent an invalid response"),
+            status => format!("provider `{name}` returned status {status}"),
+        };
+        return Err(Diagnostic::peer(message)
+            .causes(asked.message.as_deref().map(printable))
+            .hints(super::status_hint(asked.status).map(str::to_owned)));
     }
     if context.output.is_json() {
         return Ok(());
@@ -88,10 +94,8 @@ fn ask_for_results(
 ) -> Result<(), Diagnostic> {
     let begun = Instant::now();
     let hits = block_on(async {
-        search::probe(provider, &Wanted::new(query)).await.map_err(|problem| {
-            let diagnostic = Diagnostic::peer(problem.message);
-            problem.hint.into_iter().fold(diagnostic, Diagnostic::hint)
-        })
+        let answered = search::probe(provider, &Wanted::new(query)).await;
+        answered.map_err(|problem| Diagnostic::peer(problem.message).hints(problem.hint))
     })?;
     let ms = begun.elapsed().as_millis();
     let name = provider.name();
@@ -104,7 +108,7 @@ fn ask_for_results(
     for hit in &hits {
         text += &format!("  {}\n    {}\n", printable(&hit.title), printable(&hit.url));
     }
-    context.print(&json, text)
+    context.output.print(&json, text)
 }
 
 fn find<'a>(config: &'a Config, name: &str) -> Result<&'a Provider, Diagnostic> {
@@ -121,15 +125,4 @@ fn upstream_name(provider: &Provider, id: &str) -> String {
     let own = id.strip_prefix(&format!("{}/", provider.name)).unwrap_or(id);
     let known = provider.models.iter().find(|model| model.id == own);
     known.map_or_else(|| own.to_owned(), |model| model.upstream_name.clone())
-}
-
-fn refused(name: &str, asked: &Probe) -> Diagnostic {
-    let message = match asked.status {
-        200..300 => format!("provider `{name}` sent an invalid response"),
-        status => format!("provider `{name}` returned status {status}"),
-    };
-    let mut diagnostic = Diagnostic::peer(message);
-    diagnostic.causes.extend(asked.message.as_deref().map(printable));
-    diagnostic.hints.extend(super::status_hint(asked.status).map(str::to_owned));
-    diagnostic
 }

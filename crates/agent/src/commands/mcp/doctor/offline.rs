@@ -14,7 +14,7 @@ use super::super::status::{State, now};
 use super::super::test::named_files;
 use crate::config;
 use crate::diagnostic::Diagnostic;
-use crate::finding::{Finding, Findings};
+use crate::finding::{Finding, Findings, Severity};
 use crate::host::is_this_machine;
 use crate::mcp::advice::sign_in::{login, logout};
 use crate::mcp::advice::{advice, operand};
@@ -32,19 +32,19 @@ pub(super) fn configuration(servers: &Servers, only: Option<&str>, findings: &mu
             Some(key) => format!("{key}: {}", problem.message),
             None => problem.message.clone(),
         };
-        let mut finding =
-            if problem.is_error() { Finding::error(what) } else { Finding::warning(what) };
-        finding = finding.at(place(&servers.path, problem.line));
-        if let Some(server) = about {
-            finding = finding.of(server);
-        }
-        if problem.message.contains("is not set") {
+        let hint = if problem.message.contains("is not set") {
             let file = servers.path.with_file_name(".env");
-            finding = finding.hint(format!("set it in {}, or export it", file.display()));
-        } else if let Some(hint) = &problem.hint {
-            finding = finding.hint(hint);
-        }
-        findings.add(finding);
+            Some(format!("set it in {}, or export it", file.display()))
+        } else {
+            problem.hint.clone()
+        };
+        let severity = if problem.is_error() { Severity::Error } else { Severity::Warning };
+        findings.add(Finding {
+            subject: about.map(str::to_owned),
+            place: Some(place(&servers.path, problem.line)),
+            hints: hint.into_iter().collect(),
+            ..Finding::new(severity, what)
+        });
     }
 }
 
@@ -55,7 +55,8 @@ fn place(path: &Path, line: usize) -> String {
 pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Diagnostic> {
     let home = session.home()?;
     let config = home.config();
-    if let Some(mode) = readable_by_others(&config)
+    let fix = format!("chmod 600 {}, or move the secrets to `.env`", config.display());
+    if let Some(finding) = exposed(&config, "it contains secrets, and other users can read it", fix)
         && let Some(text) = config::read(&config)?
         // Parsed without variables, so that only literal secrets are found.
         && parse(&text, &Scope::default())
@@ -64,35 +65,19 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
             .flat_map(|server| &server.secrets)
             .any(|secret| !secret.value().contains("${"))
     {
-        findings.add(
-            Finding::warning(format!(
-                "it contains secrets, and other users can read it (mode {mode:o})"
-            ))
-            .at(config.display().to_string())
-            .hint(format!("chmod 600 {}, or move the secrets to `.env`", config.display())),
-        );
+        findings.add(finding);
     }
     let secrets = home.env_file();
     if let Some(text) = config::read_lossy(&secrets)? {
         for problem in env_file::parse(&text).1 {
             findings.add(Finding::warning(problem.message).at(place(&secrets, problem.line)));
         }
-        if let Some(mode) = readable_by_others(&secrets) {
-            findings.add(
-                Finding::warning(format!("other users can read your secrets (mode {mode:o})"))
-                    .at(secrets.display().to_string())
-                    .hint(format!("chmod 600 {}", secrets.display())),
-            );
-        }
+        let fix = format!("chmod 600 {}", secrets.display());
+        findings.extend(exposed(&secrets, "other users can read your secrets", fix));
     }
     let tokens = home.mcp_tokens();
-    if let Some(mode) = readable_by_others(&tokens) {
-        findings.add(
-            Finding::warning(format!("other users can access the token folder (mode {mode:o})"))
-                .at(tokens.display().to_string())
-                .hint(format!("chmod 700 {}", tokens.display())),
-        );
-    }
+    let fix = format!("chmod 700 {}", tokens.display());
+    findings.extend(exposed(&tokens, "other users can access the token folder", fix));
     let logs = home.logs();
     let standing = logs.ancestors().find(|folder| folder.exists());
     if let Some(folder) = standing
@@ -107,11 +92,12 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
     Ok(())
 }
 
-/// The mode of a file that others can read.
-fn readable_by_others(path: &Path) -> Option<u32> {
+/// The finding that others can read a file, if its mode allows it.
+fn exposed(path: &Path, what: &str, fix: String) -> Option<Finding> {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
-    (mode & 0o077 != 0).then_some(mode)
+    let finding = Finding::warning(format!("{what} (mode {mode:o})"));
+    (mode & 0o077 != 0).then(|| finding.at(path.display().to_string()).hint(fix))
 }
 
 pub(super) fn server(
@@ -142,8 +128,8 @@ pub(super) fn server(
                     add(Finding::good(format!("`{command}` is {}", path.display())));
                 }
                 Err(error) => {
-                    let hints = advice(&error, entry);
-                    add(hints.into_iter().fold(Finding::error(error.to_string()), Finding::hint));
+                    let hints = advice(&error, entry, None);
+                    add(Finding { hints, ..Finding::error(error.to_string()) });
                 }
             }
             if let Some(suspicion) = danger::suspicion(stdio) {
@@ -168,11 +154,10 @@ fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
         if let Err(error) = fs::read(path.value()) {
             add(Finding::error(format!("cannot read {what} {}: {error}", path.shown()))
                 .hint("check the path, the permissions and the contents of the file"));
-        } else if what == "the client key"
-            && let Some(mode) = readable_by_others(Path::new(path.value()))
-        {
-            add(Finding::warning(format!("other users can read {what} (mode {mode:o})"))
-                .hint(format!("chmod 600 {}", path.shown())));
+        } else if what == "the client key" {
+            let fix = format!("chmod 600 {}", path.shown());
+            let readable = "other users can read the client key";
+            exposed(Path::new(path.value()), readable, fix).into_iter().for_each(&mut *add);
         }
     }
     if http.verify == Verify::Off {
@@ -219,14 +204,9 @@ fn signed_in(
         }
         State::SignedOut => Finding::error("not signed in").hint(login(name)),
     });
-    if let Some(mode) = readable_by_others(&standing.file) {
-        add(Finding::warning(format!("other users can read your tokens (mode {mode:o})")).hint(
-            format!(
-                "chmod 600 {file}; if other people use this machine, also run {}",
-                logout(name)
-            ),
-        ));
-    }
+    let fix =
+        format!("chmod 600 {file}; if other people use this machine, also run {}", logout(name));
+    exposed(&standing.file, "other users can read your tokens", fix).into_iter().for_each(&mut add);
     if standing.document_refused {
         add(Finding::advice("its authorization server rejected our client document")
             .hint(format!("try it again with {}", login(name))));

@@ -20,22 +20,17 @@ enum System {
     Windows,
 }
 
-impl System {
-    fn here() -> Self {
-        match std::env::consts::OS {
-            "macos" => System::MacOs,
-            "windows" => System::Windows,
-            _ => System::Linux,
-        }
-    }
-}
-
 pub(super) fn existing(session: &Session, only: Option<Kind>) -> Vec<File> {
     let variables = &session.environment.all;
     let home = session.environment.home.clone();
     let home = home.or_else(|| variables.get("USERPROFILE").map(PathBuf::from));
     let work = std::env::current_dir().unwrap_or_default();
-    let mut files = possible(System::here(), home.as_deref(), variables, &work);
+    let system = match std::env::consts::OS {
+        "macos" => System::MacOs,
+        "windows" => System::Windows,
+        _ => System::Linux,
+    };
+    let mut files = possible(system, home.as_deref(), variables, &work);
     files.retain(|file| only.is_none_or(|only| only == file.kind) && file.path.is_file());
     files
 }

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use mcp_client::supervisor::{ServerState, ServerStatus};
 use serde_json::{Value, json};
+use settings::Node;
 use task_loop::Sanitizer;
 use task_loop::untrusted::printable;
 
+use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::{command_line, operand, test};
 use crate::mcp::{McpServers, Servers, oauth, told, transport};
 use crate::output::DIM;
+use crate::session::Session;
 use crate::table::{Table, grouped};
 
 pub(crate) fn table(all: &[ServerStatus]) -> String {
@@ -129,7 +132,9 @@ pub(super) fn configured_text(servers: &Servers, shown: &Sanitizer) -> String {
     format!("{}{DIM}{}{DIM:#}\n", table.text(), servers.path.display())
 }
 
-pub(super) fn configured_json(servers: &Servers) -> Value {
+pub(super) fn configured_json(servers: &Servers, session: &Session) -> Result<Value, Diagnostic> {
+    // With unresolved references.
+    let written = session.config()?.root.as_ref().map(Node::to_json).unwrap_or_default();
     let entries = servers.parsed.servers.iter().map(|configured| {
         let entry = &configured.entry;
         json!({
@@ -138,16 +143,16 @@ pub(super) fn configured_json(servers: &Servers) -> Value {
             "enabled": entry.enabled,
             "line": configured.line,
             "reached_by": command_line(entry),
-            "entry": servers.written(&entry.name),
+            "entry": written["mcp_servers"].get(&entry.name),
             "signs_in": oauth(entry).is_some(),
             "is_of_project": servers.projects.contains_key(&entry.name),
         })
     });
-    json!({
+    Ok(json!({
         "config": servers.path,
         "servers": entries.collect::<Vec<_>>(),
         "problems": servers.problems_json(),
-    })
+    }))
 }
 
 /// The age, in the largest unit that fits.

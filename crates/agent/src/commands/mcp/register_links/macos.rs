@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::tool::{Outcome, tool};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::mcp::advice::quoted;
 use crate::output::GOOD;
 use crate::session::Session;
@@ -66,9 +66,7 @@ pub(super) fn script(program: &str, home: Option<&str>, profile: Option<&str>) -
 }
 
 pub(super) fn register(session: &Session, app: &Path, script: &str) -> Result<(), Diagnostic> {
-    write(app, script, COMPILER).map_err(|error| {
-        Diagnostic::failed(format!("cannot write {}", app.display())).because(&error)
-    })?;
+    write(app, script, COMPILER).or_cannot("write", app)?;
     if let Some(path) = app.to_str() {
         // The compiler signed its output with the file that was replaced since.
         tool("codesign", &["--force", "--sign", "-", path]);
@@ -95,12 +93,8 @@ fn write(app: &Path, script: &str, compiler: &str) -> io::Result<()> {
 
 pub(super) fn remove(session: &Session, app: &Path) -> Result<(), Diagnostic> {
     let removed = match fs::remove_dir_all(app) {
-        Ok(()) => true,
         Err(error) if error.kind() == ErrorKind::NotFound => false,
-        Err(error) => {
-            let message = format!("cannot remove {}", app.display());
-            return Err(Diagnostic::failed(message).because(&error));
-        }
+        done => done.or_cannot("remove", app).map(|()| true)?,
     };
     if let Some(path) = app.to_str() {
         tool(LSREGISTER, &["-u", path]);

@@ -17,7 +17,7 @@ fn grant(expires_at: Option<u64>, renewable: bool) -> Grant {
 
 #[test]
 fn token_expiry_is_shown_with_the_next_step() {
-    let told = |end, renewable| ends(&grant(end, renewable), 10_000);
+    let told = |end, renewable| expiry(&grant(end, renewable), 10_000);
     assert_eq!(told(Some(10_000 + 52 * 60), false), "in 52 minutes");
     assert_eq!(told(Some(10_000 + 3600), true), "in 60 minutes, renewed automatically");
     assert_eq!(told(Some(10_000 - 180), true), "expired 3 minutes ago, renewed automatically");

@@ -11,13 +11,12 @@ use mcp_client::config::{HttpEndpoint, Text, Verify};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-use super::steps::{StepStatus, Steps};
+use super::steps::Steps;
 use crate::session::Session;
 
 /// Maximum number of named addresses of a host.
 const MAX_NAMED: usize = 4;
-/// Proxy variables.
-const PROXIES: &[&str] = &["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
+const PROXY_VARIABLES: &[&str] = &["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
 
 /// Every file the entry names, with its purpose.
 pub(crate) fn named_files(endpoint: &HttpEndpoint) -> Vec<(&'static str, &Text)> {
@@ -39,14 +38,14 @@ pub(super) fn files(endpoint: &HttpEndpoint, steps: &Steps) -> Result<(), Error>
         let opened = File::open(&path).and_then(|file| file.metadata());
         let reason = match opened {
             Ok(file) if file.is_file() => {
-                steps.tell(StepStatus::Ok, "files", &format!("{what} {}", text.shown()), None);
+                steps.ok("files", &format!("{what} {}", text.shown()));
                 continue;
             }
             Ok(_) => "is not a file".to_owned(),
             Err(error) => format!("cannot be read: {error}"),
         };
         let error = Error::File { what, path: text.shown().into(), reason };
-        steps.tell(StepStatus::Failed, "files", &error.to_string(), None);
+        steps.failed("files", &error.to_string());
         return Err(error);
     }
     Ok(())
@@ -68,7 +67,7 @@ pub(super) async fn reach(
         && !is_loopback(host)
     {
         let detail = format!("{variable} is set: the proxy resolves names and connects");
-        steps.tell(StepStatus::Note, "proxy", &detail, None);
+        steps.note("proxy", &detail);
         return Ok(());
     }
     let found = resolve(host, port, within, steps);
@@ -79,7 +78,7 @@ pub(super) async fn reach(
 }
 
 fn unreachable(endpoint: &HttpEndpoint, step: &str, reason: &str, steps: &Steps) -> Error {
-    steps.tell(StepStatus::Failed, step, reason, None);
+    steps.failed(step, reason);
     Error::Unreachable { url: endpoint.url.shown().to_owned(), reason: reason.to_owned() }
 }
 
@@ -100,12 +99,7 @@ async fn resolve(
     }
     let named: Vec<String> =
         addresses.iter().take(MAX_NAMED).map(|address| address.ip().to_string()).collect();
-    steps.tell(
-        StepStatus::Ok,
-        "DNS",
-        &format!("{host} resolves to {}", named.join(", ")),
-        Some(began.elapsed()),
-    );
+    steps.ok_since(began, "DNS", &format!("{host} resolves to {}", named.join(", ")));
     Ok(addresses)
 }
 
@@ -116,8 +110,7 @@ async fn connect(addresses: &[SocketAddr], within: Duration, steps: &Steps) -> R
         let left = within.saturating_sub(began.elapsed());
         match timeout(left, TcpStream::connect(address)).await {
             Ok(Ok(_)) => {
-                let detail = format!("connected to {address}");
-                steps.tell(StepStatus::Ok, "TCP", &detail, Some(began.elapsed()));
+                steps.ok_since(began, "TCP", &format!("connected to {address}"));
                 return Ok(());
             }
             Ok(Err(error)) => last = format!("{address}: {error}"),
@@ -132,7 +125,7 @@ async fn connect(addresses: &[SocketAddr], within: Duration, steps: &Steps) -> R
 fn proxy(session: &Session) -> Option<&'static str> {
     let all = &session.environment.all;
     let set = |name: &str| all.get(name).is_some_and(|value| !value.is_empty());
-    PROXIES.iter().copied().find(|name| set(name) || set(&name.to_lowercase()))
+    PROXY_VARIABLES.iter().copied().find(|name| set(name) || set(&name.to_lowercase()))
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -1,48 +1,21 @@
 //! The steps of a test, printed as they complete.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcp_client::session::ConnectStep;
 use serde_json::{Value, json};
 use task_loop::Sanitizer;
 
 use crate::diagnostic::Diagnostic;
-use crate::output::{DIM, ERROR, GOOD, Output, WARNING};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StepStatus {
-    Ok,
-    Note,
-    Warning,
-    Failed,
-}
-
-impl StepStatus {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Failed => "failed",
-        }
-    }
-
-    const fn style(self) -> anstyle::Style {
-        match self {
-            Self::Ok => GOOD,
-            Self::Note => DIM,
-            Self::Warning => WARNING,
-            Self::Failed => ERROR,
-        }
-    }
-}
+use crate::finding::Severity;
+use crate::output::{DIM, GOOD, Output};
 
 #[derive(Debug)]
 pub(super) struct Steps {
     output: Output,
     shown: Sanitizer,
-    told: Mutex<StepReport>,
+    report: Mutex<StepReport>,
 }
 
 #[derive(Debug, Default)]
@@ -55,62 +28,77 @@ struct StepReport {
 
 impl Steps {
     pub(super) fn new(output: Output, shown: Sanitizer) -> Self {
-        Self { output, shown, told: Mutex::default() }
+        Self { output, shown, report: Mutex::default() }
     }
 
     pub(super) fn stage(&self, stage: &ConnectStep) {
         match &stage.outcome {
-            Ok(detail) => self.tell(StepStatus::Ok, stage.name, detail, Some(stage.took)),
-            Err(reason) => self.tell(StepStatus::Failed, stage.name, reason, Some(stage.took)),
+            Ok(detail) => self.add(Severity::Good, stage.name, detail, Some(stage.took)),
+            Err(reason) => self.add(Severity::Error, stage.name, reason, Some(stage.took)),
         }
     }
 
+    pub(super) fn ok(&self, name: &str, detail: &str) {
+        self.add(Severity::Good, name, detail, None);
+    }
+
+    pub(super) fn ok_since(&self, began: Instant, name: &str, detail: &str) {
+        self.add(Severity::Good, name, detail, Some(began.elapsed()));
+    }
+
+    pub(super) fn note(&self, name: &str, detail: &str) {
+        self.add(Severity::Advice, name, detail, None);
+    }
+
+    pub(super) fn warning(&self, name: &str, detail: &str) {
+        self.add(Severity::Warning, name, detail, None);
+    }
+
+    pub(super) fn failed(&self, name: &str, reason: &str) {
+        self.add(Severity::Error, name, reason, None);
+    }
+
     /// Prints one step. The output of the process is part of the error that follows.
-    pub(super) fn tell(&self, mark: StepStatus, name: &str, detail: &str, took: Option<Duration>) {
+    pub(super) fn add(&self, severity: Severity, name: &str, detail: &str, took: Option<Duration>) {
         let detail = detail.split("; its standard error ends with:").next().unwrap_or(detail);
-        let detail = self.shown.first_line(detail);
-        let mut told = self.told();
-        if !self.output.is_json() && told.broken.is_none() {
-            let style = mark.style();
-            let time = match took {
-                Some(took) => format!(" {DIM}({} ms){DIM:#}", took.as_millis()),
-                None => String::new(),
-            };
-            let line = format!("{style}{:<7}{style:#} {name:<15} {detail}{time}\n", mark.word());
-            told.broken = self.output.text(line).err();
+        let (detail, word) = (self.shown.first_line(detail), word(severity));
+        let mut report = self.report();
+        if !self.output.is_json() && report.broken.is_none() {
+            let style = severity.style();
+            let time = took.map(|took| format!(" {DIM}({} ms){DIM:#}", took.as_millis()));
+            let time = time.unwrap_or_default();
+            let line = format!("{style}{word:<7}{style:#} {name:<15} {detail}{time}\n");
+            report.broken = self.output.text(line).err();
         }
-        told.steps.push(json!({
+        report.steps.push(json!({
             "step": name,
-            "status": mark.word(),
+            "status": word,
             "detail": detail,
             "seconds": took.map(|took| took.as_secs_f64()),
         }));
     }
 
     pub(super) fn ended_in_failure(&self) -> bool {
-        self.told().steps.last().is_some_and(|step| step["status"] == StepStatus::Failed.word())
+        self.report().steps.last().is_some_and(|step| step["status"] == word(Severity::Error))
     }
 
     /// Adds a fix for a warning; printed at the end.
     pub(super) fn hint(&self, hint: String) {
-        let mut told = self.told();
-        if !told.hints.contains(&hint) {
-            told.hints.push(hint);
+        let mut report = self.report();
+        if !report.hints.contains(&hint) {
+            report.hints.push(hint);
         }
     }
 
     /// The result of the test, after printing the hints; an output error takes precedence.
     pub(super) fn outcome(&self, done: Result<(), Diagnostic>) -> Result<(), Diagnostic> {
-        let mut told = self.told();
-        if let Some(broken) = told.broken.take() {
+        let mut report = self.report();
+        if let Some(broken) = report.broken.take() {
             return Err(broken);
         }
-        let hints = told.hints.clone();
-        drop(told);
-        if let Err(mut diagnostic) = done {
-            diagnostic.hints.extend(hints);
-            return Err(diagnostic);
-        }
+        let hints = report.hints.clone();
+        drop(report);
+        done.map_err(|diagnostic| diagnostic.hints(hints.clone()))?;
         for hint in hints {
             self.output.note(format!("{GOOD}hint:{GOOD:#} {hint}"));
         }
@@ -118,19 +106,24 @@ impl Steps {
     }
 
     pub(super) fn json(&self, server: &str, failure: Option<&Diagnostic>) -> Value {
-        let mut document = json!({
+        self.shown.json(json!({
             "server": server,
             "works": failure.is_none(),
-            "steps": self.told().steps,
-            "error": null,
-        });
-        if let Some(failure) = failure {
-            document["error"] = failure.to_json()["error"].take();
-        }
-        self.shown.json(document)
+            "steps": self.report().steps,
+            "error": failure.map(|failure| failure.to_json()["error"].take()),
+        }))
     }
 
-    fn told(&self) -> MutexGuard<'_, StepReport> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn report(&self) -> MutexGuard<'_, StepReport> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Good => "ok",
+        Severity::Advice => "note",
+        Severity::Warning => "warning",
+        Severity::Error => "failed",
     }
 }

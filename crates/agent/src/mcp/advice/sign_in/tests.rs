@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint};
 
 use super::*;
-use crate::mcp::advice::{advice, advice_with};
+use crate::mcp::advice::advice;
 
 fn entry(auth: Auth) -> ServerEntry {
     let http = HttpEndpoint { auth, ..HttpEndpoint::new("https://example.com/mcp") };
@@ -32,7 +32,7 @@ fn flows_without_a_person_never_suggest_login() {
         Error::Unattended(Box::new(refused)).into(),
         Error::TokenRejected.into(),
     ] {
-        let hints = advice_with(&error, &entry, Some("read"));
+        let hints = advice(&error, &entry, Some("read"));
         assert!(!hints.is_empty(), "{error}");
         assert!(!hints.iter().any(|hint| hint.contains("login")), "{error}: {hints:?}");
     }
@@ -42,7 +42,7 @@ fn flows_without_a_person_never_suggest_login() {
 fn sign_in_advice_names_the_matching_command() {
     let of = |challenge: Option<&str>, entry: &ServerEntry| {
         let challenge = challenge.map(str::to_owned);
-        advice(&mcp_client::Error::SignIn { challenge }, entry)
+        advice(&mcp_client::Error::SignIn { challenge }, entry, None)
     };
     assert_eq!(of(None, &signed()), ["run `agent mcp login docs`"]);
     let plain = of(None, &entry(Auth::Static));
@@ -60,14 +60,14 @@ fn missing_scope_is_requested_in_addition_to_granted_ones() {
     let challenge = "Bearer error=\"insufficient_scope\", scope=\"write read\"";
     let error =
         mcp_client::Error::Forbidden { challenge: Some(challenge.to_owned()), body: String::new() };
-    let hints = advice_with(&error, &signed(), Some("read list"));
+    let hints = advice(&error, &signed(), Some("read list"));
     assert!(hints[0].ends_with("`agent mcp login docs --scope \"read list write\"`"), "{hints:?}");
-    assert!(advice(&error, &entry(Auth::Static))[0].contains("headers"));
+    assert!(advice(&error, &entry(Auth::Static), None)[0].contains("headers"));
     // A server's words never become a command of their own.
     let challenge = "Bearer error=\"insufficient_scope\", scope=\"a $(x) `y` b;c\"";
     let error =
         mcp_client::Error::Forbidden { challenge: Some(challenge.to_owned()), body: String::new() };
-    assert!(advice(&error, &signed())[0].ends_with("--scope \"a b;c\"`"));
+    assert!(advice(&error, &signed(), None)[0].ends_with("--scope \"a b;c\"`"));
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn every_oauth_error_has_advice() {
     ];
     for (error, word) in cases {
         let what = error.to_string();
-        let hints = advice(&error.into(), &signed());
+        let hints = advice(&error.into(), &signed(), None);
         assert!(hints.iter().any(|hint| hint.contains(word)), "{what}: {hints:?}");
     }
     let unreached = mcp_client::Error::Unreachable { url: text(), reason: text() };
-    let hints = advice(&Error::Unreached(Box::new(unreached)).into(), &signed());
+    let hints = advice(&Error::Unreached(Box::new(unreached)).into(), &signed(), None);
     assert!(hints[0].contains("network"), "{hints:?}");
 }

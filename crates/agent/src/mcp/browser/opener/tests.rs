@@ -83,5 +83,5 @@ fn a_missing_browser_falls_back_to_the_next_command() {
     assert!(matches!(&failed, Attempt::Failed(why) if why.starts_with("`/no/such/program`: ")));
     assert_eq!(opener(&["/no/such/program", "true"]).open(page), Attempt::Started);
     assert_eq!(opener(&["true"]).open("file:///etc/passwd"), Attempt::Nothing);
-    assert_eq!(Opener::none().open(page), Attempt::Nothing);
+    assert_eq!(Opener::default().open(page), Attempt::Nothing);
 }
