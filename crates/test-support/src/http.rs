@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use serde_json::{Map, Value, json};
+use ureq::http::StatusCode;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterReply {
@@ -187,7 +188,10 @@ impl Reply {
     }
 
     pub(crate) fn write(&self, mut stream: &TcpStream) -> Replied {
-        let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
+        let status = StatusCode::from_u16(self.status).ok();
+        let reason = status.and_then(|status| status.canonical_reason());
+        let reason = reason.unwrap_or("Internal Server Error");
+        let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status);
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }
@@ -200,29 +204,5 @@ impl Reply {
             bytes.extend(&self.body);
         }
         stream.write_all(&bytes).map(|()| AfterReply::KeepOpen)
-    }
-}
-
-fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        201 => "Created",
-        202 => "Accepted",
-        204 => "No Content",
-        302 => "Found",
-        303 => "See Other",
-        307 => "Temporary Redirect",
-        308 => "Permanent Redirect",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        402 => "Payment Required",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        422 => "Unprocessable Content",
-        429 => "Too Many Requests",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        _ => "Internal Server Error",
     }
 }

@@ -254,7 +254,7 @@ impl State {
     fn hear(&mut self, request: &Request, issuer: Issuer) -> Option<Fault> {
         let mut record = request.record(issuer.name());
         record["form"] = endpoints::form(request).into();
-        self.log.push(RecordedRequest::from_json(&record));
+        self.log.extend(serde_json::from_value::<RecordedRequest>(record).ok());
         if self.log.len() > MAX_REQUESTS {
             self.log.remove(0);
         }

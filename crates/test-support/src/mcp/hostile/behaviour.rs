@@ -1,7 +1,5 @@
 //! The list of behaviours: for each, a name for the command line and a description.
 
-use std::fmt;
-
 /// The transports at which a behaviour applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransportScope {
@@ -13,18 +11,8 @@ pub enum TransportScope {
     Http,
 }
 
-impl fmt::Display for TransportScope {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Self::Any => "any",
-            Self::Stdio => "stdio",
-            Self::Http => "http",
-        })
-    }
-}
-
 macro_rules! behaviours {
-    ($($realm:ident { $($variant:ident $name:literal $about:literal;)* })*) => {
+    ($($transport:ident { $($variant:ident $name:literal $about:literal;)* })*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Behaviour {
             $($(#[doc = $about] $variant,)*)*
@@ -41,8 +29,8 @@ macro_rules! behaviours {
                 match self { $($(Self::$variant => $about,)*)* }
             }
 
-            pub fn realm(self) -> TransportScope {
-                match self { $($(Self::$variant => TransportScope::$realm,)*)* }
+            pub fn transport(self) -> TransportScope {
+                match self { $($(Self::$variant => TransportScope::$transport,)*)* }
             }
         }
     };

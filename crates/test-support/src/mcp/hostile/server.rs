@@ -31,7 +31,7 @@ pub(super) trait MessageSink {
     fn message(&mut self, message: &[u8]);
 
     /// Flushes what was sent, before a pause.
-    fn settle(&mut self);
+    fn settle(&mut self) {}
 
     /// Whether the client is known to have disconnected.
     fn is_gone(&self) -> bool;

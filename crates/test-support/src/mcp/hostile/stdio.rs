@@ -98,8 +98,6 @@ impl MessageSink for LineSink {
         self.gone |= written.is_err();
     }
 
-    fn settle(&mut self) {}
-
     fn is_gone(&self) -> bool {
         self.gone
     }

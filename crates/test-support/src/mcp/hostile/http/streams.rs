@@ -141,8 +141,6 @@ impl MessageSink for EventSink<'_> {
         }
     }
 
-    fn settle(&mut self) {}
-
     fn is_gone(&self) -> bool {
         self.broken.is_some()
     }
@@ -218,8 +216,6 @@ impl MessageSink for StreamSink {
     fn message(&mut self, message: &[u8]) {
         self.gone |= self.sender.send(message.to_vec()).is_err();
     }
-
-    fn settle(&mut self) {}
 
     fn is_gone(&self) -> bool {
         self.gone
