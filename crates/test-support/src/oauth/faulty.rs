@@ -252,7 +252,7 @@ impl ServerState {
 impl State {
     /// Records a request and returns its fault.
     fn hear(&mut self, request: &Request, issuer: Issuer) -> Option<Fault> {
-        let mut record = request.record(issuer.name());
+        let mut record = request.record(issuer);
         record["form"] = endpoints::form(request).into();
         self.log.extend(serde_json::from_value::<RecordedRequest>(record).ok());
         if self.log.len() > MAX_REQUESTS {

@@ -93,9 +93,6 @@ fn respond(
             let models = dialect.models(&lock(&site.control).models).to_string();
             return send(exchange, stream, &Reply::json(200, models));
         }
-        ("POST", path) if media::is_path(path) => {
-            return media::respond(site, exchange, request, stream);
-        }
         ("POST", path) if pass_through::is_path(path) => {
             return pass_through::respond(site, exchange, request, stream);
         }

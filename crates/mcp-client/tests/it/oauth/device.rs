@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use agent_test_support::oauth::{
-    Endpoint, Fault, FaultyAuthServer, Oidc, OidcOptions, Script, SignInResult,
-    visit, visit_and_refuse,
+    Endpoint, Fault, FaultyAuthServer, Oidc, OidcOptions, Script, SignInResult, visit,
+    visit_and_refuse,
 };
 use mcp_client::config::ServerEntry;
 use mcp_client::oauth::{ClientKind, DeviceCode, DeviceCodeDisplay, Error, LoginOptions};

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use agent_test_support::oauth::{
-    Challenge, Endpoint, FaultyAuthServer, Oidc, OidcOptions, PythonOauth,
-    RecordedRequest, Script, SignInResult,
+    Challenge, Endpoint, FaultyAuthServer, Oidc, OidcOptions, PythonOauth, RecordedRequest, Script,
+    SignInResult,
 };
 use agent_test_support::port;
 use mcp_client::config::OauthOptions;

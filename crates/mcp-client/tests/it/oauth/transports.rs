@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use agent_test_support::oauth::Script;
 use agent_test_support::oauth::{
     Dpop, Endpoint, Fault, FaultyAuthServer, Oidc, OidcOptions, PythonOauth,
 };
-use agent_test_support::oauth::Script;
 use mcp_client::Error;
 use mcp_client::config::Protocol;
 use mcp_client::error::ErrorKind;

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::behaviour::Behaviour;
@@ -24,19 +25,11 @@ use reply::ResponseSink;
 
 const STREAM_PULSE: Duration = Duration::from_millis(200);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum Origin {
     Main,
     Other,
-}
-
-impl Origin {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Main => "main",
-            Self::Other => "other",
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -138,7 +131,7 @@ impl ServerState {
             let log = Value::from(lock(&self.log).clone()).to_string();
             return Reply::json(200, log).write(stream);
         }
-        lock(&self.log).push(request.record(origin.name()));
+        lock(&self.log).push(request.record(origin));
         if request.path.starts_with("/.well-known/") {
             return Reply::text(404, "not here").write(stream);
         }

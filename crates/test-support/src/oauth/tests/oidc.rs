@@ -6,9 +6,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use super::manual_login::{ManualClient, call_tool, get, post_form, post_json, tokens};
-use crate::oauth::{
-    Oidc, OidcOptions, TokenFormat, sign_in_with_browser, visit, visit_and_refuse,
-};
+use crate::oauth::{Oidc, OidcOptions, TokenFormat, sign_in_with_browser, visit, visit_and_refuse};
 
 fn loopback_client(id: &str) -> Value {
     json!({ "client_id": id, "redirect_uris": ["http://127.0.0.1/callback"],
