@@ -80,11 +80,8 @@ pub fn python_stdio() -> ServerCommand {
 }
 
 pub(super) fn node(package: &str, args: &[&str], env: &[(&str, &str)]) -> ServerCommand {
-    let script = private_folder("npm")
-        .join("node_modules/@modelcontextprotocol")
-        .join(package)
-        .join("dist/index.js");
-    must_exist(&script);
+    let script = format!("node_modules/@modelcontextprotocol/{package}/dist/index.js");
+    let script = installed("npm", script);
     let env = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     let script = script.to_string_lossy();
     let args = [&[&*script], args].concat();
@@ -100,16 +97,13 @@ pub(crate) fn python_script(name: &str, args: &[&str]) -> ServerCommand {
 }
 
 pub(crate) fn python_of(folder: &str, args: &[&str]) -> ServerCommand {
-    let folder = private_folder(folder);
-    let site = folder.join("site");
+    let site = private_folder(folder).join("site");
     // Where Python has no virtual environments, the packages are in one directory.
     if site.is_dir() {
         let env = vec![("PYTHONPATH".to_owned(), site.to_string_lossy().into_owned())];
         return ServerCommand { env, ..ServerCommand::new("python3", args) };
     }
-    let command = folder.join("bin/python");
-    must_exist(&command);
-    ServerCommand::new(command, args)
+    ServerCommand::new(installed(folder, "bin/python"), args)
 }
 
 pub(crate) fn script(name: &str) -> String {
@@ -122,7 +116,10 @@ pub(crate) fn private_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers").join(name)
 }
 
-pub(crate) fn must_exist(path: &Path) {
+/// A path in a folder that `cargo xtask` has installed into.
+pub(crate) fn installed(folder: &str, path: impl AsRef<Path>) -> PathBuf {
+    let path = private_folder(folder).join(path);
     let shown = path.display();
     assert!(path.exists(), "{shown} is missing: run `cargo xtask test` once, which installs it");
+    path
 }

