@@ -10,7 +10,6 @@ mod check;
 mod deb;
 mod file_tree;
 mod image;
-mod npm;
 mod release;
 mod sbom;
 mod tarball;
@@ -54,10 +53,10 @@ fn build(release: &Release, folder: &Path) -> Result<Vec<Artifact>> {
     let program = Artifact { name: release.stem(), bytes: release.binary.bytes.clone() };
     let mut artifacts = vec![
         program,
-        tarball::build(release)?,
+        tarball::plain(release)?,
         deb::build(release)?,
         wheel::build(release)?,
-        npm::build(release)?,
+        tarball::npm_package(release)?,
         image::build(release)?,
         sbom::build(release)?,
     ];

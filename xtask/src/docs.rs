@@ -13,28 +13,15 @@ use crate::failure::{Failure, OrFail, Result};
 use crate::process;
 use crate::workspace::Workspace;
 
-struct Page {
-    path: &'static str,
-    source: Source,
-}
-
-enum Source {
-    /// The output of the program with these arguments.
-    Output(&'static [&'static str]),
-    /// The help of the program and of all commands.
-    Help,
-}
-
-const PAGES: &[Page] = &[
-    Page {
-        path: "docs/metrics-catalogue.md",
-        source: Source::Output(&["metrics", "catalogue", "--format", "markdown"]),
-    },
-    Page { path: "docs/metrics.schema.json", source: Source::Output(&["metrics", "schema"]) },
-    Page { path: "docs/config.md", source: Source::Output(&["config", "reference"]) },
-    Page { path: "docs/mcp-config.md", source: Source::Output(&["mcp", "reference"]) },
-    Page { path: "docs/gateway-config.md", source: Source::Output(&["gateway", "reference"]) },
-    Page { path: "docs/cli.md", source: Source::Help },
+/// The path of each page, and the arguments with which the program prints it; without arguments, the
+/// page is the help of the program and of all commands.
+const PAGES: &[(&str, &[&str])] = &[
+    ("docs/metrics-catalogue.md", &["metrics", "catalogue", "--format", "markdown"]),
+    ("docs/metrics.schema.json", &["metrics", "schema"]),
+    ("docs/config.md", &["config", "reference"]),
+    ("docs/mcp-config.md", &["mcp", "reference"]),
+    ("docs/gateway-config.md", &["gateway", "reference"]),
+    ("docs/cli.md", &[]),
 ];
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
@@ -50,13 +37,13 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
 pub(crate) fn compare(workspace: &Workspace) -> Result {
     let program = Program::build(workspace)?;
     let mut stale = Vec::new();
-    for page in PAGES {
-        let made = program.make(page)?;
+    for (path, arguments) in PAGES {
+        let made = program.make(arguments)?;
         // An unreadable page differs in its first line, like an empty one.
-        let written = fs::read_to_string(workspace.root().join(page.path)).unwrap_or_default();
+        let written = fs::read_to_string(workspace.root().join(path)).unwrap_or_default();
         if let Some(difference) = difference::first(&written, &made) {
-            println!("{}:{difference}", page.path);
-            stale.push(page.path);
+            println!("{path}:{difference}");
+            stale.push(*path);
         }
     }
     if stale.is_empty() {
@@ -69,11 +56,10 @@ pub(crate) fn compare(workspace: &Workspace) -> Result {
 
 fn write(workspace: &Workspace) -> Result {
     let program = Program::build(workspace)?;
-    for page in PAGES {
-        let made = program.make(page)?;
-        let path = workspace.root().join(page.path);
-        fs::write(path, made).or_fail(format!("cannot write {}", page.path))?;
-        println!("docs: wrote {}", page.path);
+    for (path, arguments) in PAGES {
+        let made = program.make(arguments)?;
+        fs::write(workspace.root().join(path), made).or_fail(format!("cannot write {path}"))?;
+        println!("docs: wrote {path}");
     }
     Ok(())
 }
@@ -89,10 +75,10 @@ impl Program {
         Ok(Self(workspace.target_directory().join("debug").join(name)))
     }
 
-    fn make(&self, page: &Page) -> Result<String> {
-        let text = match page.source {
-            Source::Output(arguments) => self.output(arguments)?,
-            Source::Help => help::page(|arguments| self.output(arguments))?,
+    fn make(&self, arguments: &[&str]) -> Result<String> {
+        let text = match arguments {
+            [] => help::page(|arguments| self.output(arguments))?,
+            _ => self.output(arguments)?,
         };
         Ok(format!("{}\n", text.trim_end()))
     }
@@ -101,11 +87,7 @@ impl Program {
     fn output(&self, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new(&self.0);
         command.args(arguments).env("NO_COLOR", "1").env("COLUMNS", "100");
-        for (name, _) in env::vars_os() {
-            if name.to_string_lossy().starts_with("AGENT_") {
-                command.env_remove(name);
-            }
-        }
+        process::remove_agent_settings(&mut command);
         process::capture(&mut command)
     }
 }

@@ -17,26 +17,20 @@ impl<T, E: Display> OrFail<T> for Result<T, E> {
 
 #[derive(Debug)]
 pub(crate) struct Failure {
-    kind: Kind,
+    exit_code: u8,
     message: String,
     hint: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    Usage,
-    Work,
 }
 
 impl Failure {
     /// An invalid command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         let hint = Some("run `cargo xtask --help` for the commands".to_owned());
-        Self { kind: Kind::Usage, message: message.into(), hint }
+        Self { exit_code: 2, message: message.into(), hint }
     }
 
     pub(crate) fn work(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Work, message: message.into(), hint: None }
+        Self { exit_code: 1, message: message.into(), hint: None }
     }
 
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
@@ -44,10 +38,7 @@ impl Failure {
     }
 
     pub(crate) fn exit_code(&self) -> u8 {
-        match self.kind {
-            Kind::Work => 1,
-            Kind::Usage => 2,
-        }
+        self.exit_code
     }
 }
 

@@ -1,5 +1,6 @@
 //! Runs programs; errors contain the whole command line.
 
+use std::env;
 use std::path::Path;
 use std::process::{Child, Command, Output};
 
@@ -12,6 +13,15 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// Removes the settings of the program that the caller of the task has.
+pub(crate) fn remove_agent_settings(command: &mut Command) {
+    for (name, _) in env::vars_os() {
+        if name.to_string_lossy().starts_with("AGENT_") {
+            command.env_remove(name);
+        }
     }
 }
 

@@ -31,7 +31,6 @@ const SCHEMA: &str = "
         PRIMARY KEY (word, block)
     ) STRICT, WITHOUT ROWID;
 ";
-/// Page cache of a writer, in KiB.
 const WRITER_CACHE_KIB: i64 = 32 * 1024;
 const MAX_IDLE: usize = 8;
 /// Pending entries before a write.
@@ -76,7 +75,6 @@ pub(crate) struct Text<'a> {
     pub(crate) text: &'a str,
 }
 
-/// The state of a file.
 #[derive(Debug)]
 pub(crate) enum Opened {
     Whole(Database),
@@ -214,7 +212,6 @@ impl Writer {
         self.flush_if_large()
     }
 
-    /// Makes all changes durable.
     pub(crate) fn commit(&mut self) -> Result<()> {
         if self.is_open {
             self.flush()?;

@@ -22,7 +22,6 @@ use crate::{Error, Result};
 /// Minimum pause between two scans of the folder.
 pub(crate) const LEAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Folder and location of the index.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The name of the index in log lines.
@@ -47,7 +46,6 @@ pub struct Index {
     parser: Pool,
 }
 
-/// State of the writer.
 #[derive(Debug, Default)]
 pub(crate) struct Writing {
     pub(crate) lock: Option<Lock>,

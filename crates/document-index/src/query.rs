@@ -8,7 +8,6 @@ use crate::Result;
 use crate::database::postings;
 use crate::words::{Singles, words};
 
-/// Maximum number of words of a query.
 const MAX_WORDS: usize = u64::BITS as usize;
 /// Maximum length of a snippet, and its part before the first matching word.
 const SNIPPET_CHARS: usize = 300;
@@ -37,7 +36,6 @@ pub struct Match {
     pub score: f64,
 }
 
-/// A possible result.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     id: i64,

@@ -42,7 +42,6 @@ struct Seen {
 pub(crate) struct Done {
     /// Files that were read and written to the index.
     pub(crate) read: usize,
-    /// Deleted files.
     pub(crate) removed: usize,
     /// Files without searchable text.
     pub(crate) unreadable: usize,

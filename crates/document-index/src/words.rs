@@ -131,7 +131,6 @@ fn has_no_spaces(letter: char) -> bool {
     )
 }
 
-/// Whether it is a combining accent.
 fn is_accent(letter: char) -> bool {
     matches!(letter, '\u{300}'..='\u{36f}')
 }

@@ -122,17 +122,30 @@ pub(crate) fn filter_system_calls() -> bool {
     return false;
 }
 
+/// What memory of a process to measure: a column of `/proc/ID/statm`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Memory {
+    AddressSpace = 0,
+    Resident = 1,
+}
+
+/// The memory of a process, in bytes; only Linux reports it.
+pub(crate) fn memory(process: u32, memory: Memory) -> io::Result<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/statm"))?;
+    let pages = text.split(' ').nth(memory as usize).and_then(|pages| pages.parse::<u64>().ok());
+    let page = u64::try_from(rustix::param::page_size()).map_err(io::Error::other)?;
+    pages
+        .map(|pages| pages.saturating_mul(page))
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
 pub(crate) fn address_space() -> io::Result<u64> {
-    #[cfg(target_os = "linux")]
-    return linux::address_space();
-    #[cfg(not(target_os = "linux"))]
-    return Ok(0);
+    if cfg!(target_os = "linux") { memory(std::process::id(), Memory::AddressSpace) } else { Ok(0) }
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::BTreeMap;
-    use std::io;
 
     use landlock::{
         ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
@@ -217,14 +230,5 @@ mod linux {
         value: u64,
     ) -> Result<SeccompCondition, seccompiler::Error> {
         Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value)?)
-    }
-
-    pub(super) fn address_space() -> io::Result<u64> {
-        let text = std::fs::read_to_string("/proc/self/statm")?;
-        let pages = text.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());
-        let page = u64::try_from(rustix::param::page_size()).map_err(io::Error::other)?;
-        pages
-            .map(|pages| pages.saturating_mul(page))
-            .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     }
 }

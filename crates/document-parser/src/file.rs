@@ -11,7 +11,6 @@ use crate::{markup, pdf};
 
 /// Time limit after which no further PDF page is read.
 const MAX_PDF_TIME: Duration = Duration::from_secs(7);
-/// Maximum text of one file, in bytes.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 const MAX_HTML_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes checked for zeros, which text does not have.
@@ -27,7 +26,7 @@ pub enum FileFormat {
     Pdf,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileText {
     pub title: Option<String>,
     pub text: String,

@@ -1,5 +1,7 @@
 //! Jobs and results of workers.
 
+use std::mem;
+
 use serde::{Deserialize, Serialize};
 
 use crate::audio::{self, AudioKind};
@@ -23,12 +25,13 @@ pub enum Job {
     Audio(AudioKind),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The result of a job. Its text or image is the body of a frame, the rest is the head.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Parsed {
     Page(Document),
     File(FileText),
     /// The media type of an image or audio.
-    Media(&'static str),
+    Media(String),
     /// `None` if the image is within the limits.
     Scaled(Option<ScaledImage>),
 }
@@ -38,59 +41,34 @@ pub fn parse(job: &Job, bytes: &[u8]) -> Result<Parsed, Rejection> {
     match job {
         Job::Page(page) => page::document(page, bytes).map(Parsed::Page),
         Job::File(format) => file::read(*format, bytes).map(Parsed::File),
-        Job::Image => Ok(Parsed::Media(image::check(bytes)?)),
+        Job::Image => Ok(Parsed::Media(image::check(bytes)?.to_owned())),
         Job::Scale(limits) => Ok(Parsed::Scaled(scale::scale(bytes, *limits)?)),
-        Job::Audio(kind) => Ok(Parsed::Media(audio::check(bytes, *kind)?)),
+        Job::Audio(kind) => Ok(Parsed::Media(audio::check(bytes, *kind)?.to_owned())),
     }
 }
 
-/// A reply without its text or image, which is the body of the frame.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Reply {
-    Page(Document),
-    File { title: Option<String> },
-    Media(String),
-    Scaled(Option<ScaledImage>),
-    Rejected(Rejection),
-}
-
-impl Reply {
-    /// Splits a result into the head and the body of a frame.
-    pub(crate) fn from_result(result: Result<Parsed, Rejection>) -> (Self, Vec<u8>) {
-        match result {
-            Ok(Parsed::Page(mut page)) => {
-                let content = std::mem::take(&mut page.content);
-                (Self::Page(page), content.into_bytes())
-            }
-            Ok(Parsed::File(file)) => (Self::File { title: file.title }, file.text.into_bytes()),
-            Ok(Parsed::Media(media_type)) => (Self::Media(media_type.to_owned()), Vec::new()),
-            Ok(Parsed::Scaled(mut scaled)) => {
-                let bytes = scaled.as_mut().map(|image| std::mem::take(&mut image.bytes));
-                (Self::Scaled(scaled), bytes.unwrap_or_default())
-            }
-            Err(rejection) => (Self::Rejected(rejection), Vec::new()),
+impl Parsed {
+    pub(crate) fn take_body(&mut self) -> Vec<u8> {
+        match self {
+            Self::Page(page) => mem::take(&mut page.content).into_bytes(),
+            Self::File(file) => mem::take(&mut file.text).into_bytes(),
+            Self::Scaled(Some(image)) => mem::take(&mut image.bytes),
+            Self::Media(_) | Self::Scaled(None) => Vec::new(),
         }
     }
 
-    /// The result of a reply to this job; `None` if the reply does not match the job.
-    pub(crate) fn into_result(self, job: &Job, body: Vec<u8>) -> Option<Result<Parsed, Rejection>> {
-        let text = |body| String::from_utf8(body).ok();
-        let parsed = match (self, job) {
-            (Self::Rejected(rejection), _) => return Some(Err(rejection)),
-            (Self::Page(page), Job::Page(_)) => {
-                Parsed::Page(Document { content: text(body)?, ..page })
-            }
-            (Self::File { title }, Job::File(_)) => {
-                Parsed::File(FileText { title, text: text(body)? })
-            }
-            (Self::Scaled(scaled), Job::Scale(_)) => {
-                Parsed::Scaled(scaled.map(|image| ScaledImage { bytes: body, ..image }))
-            }
+    /// The result with its body; `None` if it does not match the job.
+    pub(crate) fn with_body(mut self, job: &Job, body: Vec<u8>) -> Option<Self> {
+        match (&mut self, job) {
+            (Self::Page(page), Job::Page(_)) => page.content = String::from_utf8(body).ok()?,
+            (Self::File(file), Job::File(_)) => file.text = String::from_utf8(body).ok()?,
+            (Self::Scaled(Some(image)), Job::Scale(_)) => image.bytes = body,
+            (Self::Scaled(None), Job::Scale(_)) => {}
             (Self::Media(name), Job::Image | Job::Audio(_)) => {
-                Parsed::Media(media_type::of_media(&name)?)
+                media_type::of_media(name)?;
             }
             _ => return None,
-        };
-        Some(Ok(parsed))
+        }
+        Some(self)
     }
 }

@@ -19,6 +19,7 @@ use crate::confine::{Confinement, Limits};
 use crate::file::{self, FileFormat, FileText};
 use crate::image::scale::{ImageLimits, ScaledImage};
 use crate::job::{Job, Parsed};
+use crate::media_type;
 use crate::page::{Document, PageJob};
 use crate::rejection::Rejection;
 
@@ -91,7 +92,6 @@ impl Pool {
         }))
     }
 
-    /// Whether the pool has these limits and this size.
     pub fn has(&self, limits: Limits, size: usize) -> bool {
         (self.0.limits, self.0.size) == (limits, size.max(2))
     }
@@ -164,7 +164,7 @@ impl Pool {
         bytes: &[u8],
     ) -> Result<&'static str, Error> {
         match self.run(owner, job, bytes).await? {
-            Parsed::Media(media_type) => Ok(media_type),
+            Parsed::Media(name) => media_type::of_media(&name).ok_or(Error::Crashed),
             _ => Err(Error::Crashed),
         }
     }

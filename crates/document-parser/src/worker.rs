@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::confine::{self, Confinement, Limits};
 use crate::frame;
-use crate::job::{self, Job, Parsed, Reply};
+use crate::job::{self, Job, Parsed};
 use crate::rejection::Rejection;
 
 /// The stack of the parser thread, for deeply nested documents; untouched stack pages cost nothing.
@@ -67,8 +67,9 @@ fn serve(
     while let Some((job, bytes)) = frame::read::<Job>(&mut input, usize::MAX)? {
         confine::limit_cpu(limits.cpu);
         let parsed = catch_unwind(AssertUnwindSafe(|| parse(&job, &bytes)));
-        let (head, body) = Reply::from_result(parsed.unwrap_or(Err(Rejection::ParserPanicked)));
-        frame::write(&mut output, &head, &body)?;
+        let mut parsed = parsed.unwrap_or(Err(Rejection::ParserPanicked));
+        let body = parsed.as_mut().map(Parsed::take_body).unwrap_or_default();
+        frame::write(&mut output, &parsed, &body)?;
         output.flush()?;
     }
     Ok(())

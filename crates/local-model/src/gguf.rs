@@ -7,7 +7,6 @@ use std::collections::HashMap;
 
 use crate::quantisation::Form;
 
-/// Default alignment of tensors.
 const DEFAULT_ALIGNMENT: usize = 32;
 const MAX_DIMENSIONS: u32 = 4;
 /// Maximum nesting of arrays. Current files do not nest them.

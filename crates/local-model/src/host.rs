@@ -1,7 +1,7 @@
 //! One model file: loaded on first use, shared by concurrent requests, unloaded when idle.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::file::GgufFile;
 use crate::model::{Model, Out};
-use crate::thread_pool::ThreadPool;
+use crate::thread_pool::{Counted, ThreadPool};
 use crate::{Defaults, Piece, Problem, Refusal, Request, Result};
 
 #[derive(Debug, Clone)]
@@ -25,7 +25,6 @@ pub struct Settings {
     pub threads: usize,
     /// Unload after this long without requests.
     pub idle: Duration,
-    /// Defaults of missing request fields.
     pub defaults: Defaults,
 }
 
@@ -148,7 +147,7 @@ impl Shared {
         if let Ok(permit) = self.turns.clone().try_acquire_owned() {
             return Ok(permit);
         }
-        let _place = QueueSlot::take(&self.waiting, self.settings.waiting).ok_or(Refusal::Busy)?;
+        let _place = Counted::below(self.settings.waiting, &self.waiting).ok_or(Refusal::Busy)?;
         self.turns.clone().acquire_owned().await.map_err(|_| Refusal::Busy)
     }
 
@@ -212,21 +211,5 @@ async fn let_go(shared: Weak<Shared>, idle: Duration) {
             return;
         }
         wait = if is_used { idle } else { idle.saturating_sub(since) };
-    }
-}
-
-struct QueueSlot<'a>(&'a AtomicUsize);
-
-impl<'a> QueueSlot<'a> {
-    fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
-        let one_more = |count| (count < most).then_some(count + 1);
-        waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
-        Some(Self(waiting))
-    }
-}
-
-impl Drop for QueueSlot<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -55,7 +55,6 @@ impl KvCache {
         }
     }
 
-    /// Frees unused memory.
     pub(crate) fn shrink(&mut self) {
         for layer in &mut self.layers {
             for rows in layer.keys.iter_mut().chain(&mut layer.values) {

@@ -37,7 +37,7 @@ struct Layer {
     closed: Rows,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Activations {
     /// Residual stream: one row per token.
     stream: Vec<f32>,
@@ -150,16 +150,11 @@ impl Layer {
 impl Activations {
     pub(crate) fn new(shape: &Shape) -> Self {
         Self {
-            stream: Vec::new(),
-            change: Vec::new(),
-            asked: Vec::new(),
-            attended: Vec::new(),
-            opened: Vec::new(),
-            inner: Vec::new(),
             stream_input: Rows::new(shape.width),
             attended_input: Rows::new(shape.heads * shape.head),
             inner_input: Rows::new(shape.inner),
             logits: vec![0.0; shape.vocabulary],
+            ..Self::default()
         }
     }
 

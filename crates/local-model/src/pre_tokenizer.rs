@@ -1,136 +1,65 @@
-//! Splits a text into words before BPE. Hand-written: the defining regular expressions need an
-//! engine with look-ahead, and are slower.
+//! Splits a text into words before BPE.
 
-use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
+use regex::Regex;
 
-/// The splitting rules, by their name in files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PreTokenizer {
-    /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-    Gpt2,
-    /// The same, but each digit is a word.
-    SmolLm,
-    /// `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
-    /// ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-    Llama3,
+/// The splitting rules of a model. Their definitions have the look-ahead `\s+(?!\S)`, which the
+/// pattern lacks: [`PreTokenizer::words`] shortens runs of spaces instead.
+#[derive(Debug)]
+pub(crate) struct PreTokenizer {
+    pattern: Regex,
+    unshortened: Unshortened,
 }
 
-const CONTRACTIONS: &[&str] = &["'s", "'t", "'re", "'ve", "'m", "'ll", "'d"];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Letter,
-    Number,
-    Space,
-    Other,
+/// Runs of spaces whose last space does not belong to the next word.
+#[derive(Debug, Clone, Copy)]
+enum Unshortened {
+    Never,
+    BeforeNumber,
+    AfterLineEnd,
 }
+
+const GPT_2: &str = r"^(?:'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+)";
+/// The same, but each digit is a word.
+const SMOL_LM: &str = r"^(?:'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+)";
+const LLAMA_3: &str = r"^(?:(?i-u:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+)";
 
 impl PreTokenizer {
+    /// The rules by their name in files.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "gpt-2" => Some(Self::Gpt2),
-            "smollm" => Some(Self::SmolLm),
-            "llama-bpe" | "llama3" | "llama-v3" => Some(Self::Llama3),
-            _ => None,
-        }
+        let (pattern, unshortened) = match name {
+            "gpt-2" => (GPT_2, Unshortened::Never),
+            "smollm" => (SMOL_LM, Unshortened::BeforeNumber),
+            "llama-bpe" | "llama3" | "llama-v3" => (LLAMA_3, Unshortened::AfterLineEnd),
+            _ => return None,
+        };
+        Some(Self { pattern: Regex::new(pattern).ok()?, unshortened })
     }
 
     /// The words of a text; concatenated, they are the text.
-    pub(crate) fn words(self, text: &str) -> impl Iterator<Item = &str> {
-        let (mut part, mut rest) = ("", text);
+    pub(crate) fn words<'t>(&'t self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        let mut rest = text;
         std::iter::from_fn(move || {
-            if part.is_empty() {
-                let length = if self == Self::SmolLm { to_digit(rest) } else { rest.len() };
-                (part, rest) = rest.split_at(length);
-            }
-            let length = if self == Self::Llama3 { llama3(part) } else { gpt2(part) };
-            let (word, after) = part.split_at(length);
-            part = after;
-            (!word.is_empty()).then_some(word)
+            let length = self.pattern.find(rest)?.end();
+            let (word, after) = rest.split_at(length - self.shortened_by(rest.split_at(length)));
+            rest = after;
+            Some(word)
         })
     }
-}
 
-/// Length before the first digit; if it comes first, that of the digit.
-fn to_digit(text: &str) -> usize {
-    match text.find(char::is_numeric) {
-        Some(0) => text.chars().next().map_or(0, char::len_utf8),
-        Some(digit) => digit,
-        None => text.len(),
+    /// The length of the last of several spaces, if it belongs to the next word.
+    fn shortened_by(&self, (word, after): (&str, &str)) -> usize {
+        let Some(last) = word.chars().next_back().filter(|last| last.is_whitespace()) else {
+            return 0;
+        };
+        let is_unshortened = match self.unshortened {
+            Unshortened::Never => false,
+            Unshortened::BeforeNumber => after.starts_with(char::is_numeric),
+            Unshortened::AfterLineEnd => matches!(last, '\r' | '\n'),
+        };
+        let is_last = after.is_empty() || word.len() == last.len_utf8();
+        if is_unshortened || is_last { 0 } else { last.len_utf8() }
     }
 }
 
-fn gpt2(text: &str) -> usize {
-    if let Some(short) = CONTRACTIONS.iter().find(|short| text.starts_with(**short)) {
-        return short.len();
-    }
-    let space = usize::from(text.starts_with(' '));
-    match text[space..].chars().next().map(class) {
-        None | Some(Class::Space) => spaces(text),
-        Some(first) => space + run(&text[space..], first),
-    }
-}
-
-fn llama3(text: &str) -> usize {
-    let is_short = |short: &&&str| {
-        text.get(..short.len()).is_some_and(|start| start.eq_ignore_ascii_case(short))
-    };
-    if let Some(short) = CONTRACTIONS.iter().find(is_short) {
-        return short.len();
-    }
-    let mut letters = text.chars();
-    let Some(first) = letters.next() else { return 0 };
-    let second = letters.clone().next().map(class);
-    match class(first) {
-        Class::Letter => run(text, Class::Letter),
-        Class::Number => {
-            let digits = text.chars().take_while(|letter| class(*letter) == Class::Number);
-            digits.take(3).map(char::len_utf8).sum()
-        }
-        Class::Space | Class::Other if second == Some(Class::Letter) && !is_line_end(first) => {
-            first.len_utf8() + run(letters.as_str(), Class::Letter)
-        }
-        Class::Other => signs(text),
-        Class::Space if first == ' ' && second == Some(Class::Other) => 1 + signs(&text[1..]),
-        Class::Space => {
-            let all = run(text, Class::Space);
-            text[..all].rfind(is_line_end).map_or_else(|| spaces(text), |last| last + 1)
-        }
-    }
-}
-
-/// Punctuation, then line ends.
-fn signs(text: &str) -> usize {
-    let signs = run(text, Class::Other);
-    let ends = text[signs..].bytes().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-    signs + ends
-}
-
-/// Spaces, without the last one if a word follows.
-fn spaces(text: &str) -> usize {
-    let all = run(text, Class::Space);
-    let last = text[..all].chars().next_back().map_or(0, char::len_utf8);
-    if all == text.len() || all == last { all } else { all - last }
-}
-
-fn run(text: &str, wanted: Class) -> usize {
-    text.find(|letter| class(letter) != wanted).unwrap_or(text.len())
-}
-
-fn is_line_end(letter: char) -> bool {
-    matches!(letter, '\r' | '\n')
-}
-
-fn class(letter: char) -> Class {
-    match letter {
-        'a'..='z' | 'A'..='Z' => Class::Letter,
-        '0'..='9' => Class::Number,
-        _ if letter.is_whitespace() => Class::Space,
-        _ if letter.is_ascii() => Class::Other,
-        _ => match letter.general_category_group() {
-            GeneralCategoryGroup::Letter => Class::Letter,
-            GeneralCategoryGroup::Number => Class::Number,
-            _ => Class::Other,
-        },
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,7 @@ impl ThreadPool {
 
     /// Runs work on this pool, counted as one answer.
     pub(crate) fn work<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        let _counted = Counted::new(&self.busy);
+        let _counted = Counted::below(usize::MAX, &self.busy);
         self.pool.install(work)
     }
 
@@ -57,12 +57,15 @@ impl ThreadPool {
     }
 }
 
-struct Counted<'a>(&'a AtomicUsize);
+/// Counts until it is dropped.
+pub(crate) struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
-    fn new(busy: &'a AtomicUsize) -> Self {
-        busy.fetch_add(1, Ordering::Relaxed);
-        Self(busy)
+    /// Adds one to a count that is less than `most`.
+    pub(crate) fn below(most: usize, count: &'a AtomicUsize) -> Option<Self> {
+        let one_more = |count| (count < most).then_some(count + 1);
+        count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
+        Some(Self(count))
     }
 }
 

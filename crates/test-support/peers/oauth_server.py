@@ -1,8 +1,7 @@
 """An MCP server with the authorization server of the official Python SDK, which consents at once.
 
-The environment variable OAUTH_OPTIONS is a JSON object: `access_seconds` is the lifetime of access
-tokens, `clients` are the clients that are registered from the beginning. The first line of output is
-a JSON object with the addresses. It ends when its input does.
+The environment variable OAUTH_CLIENTS is a JSON list of the clients that are registered from the start.
+The first line of output is a JSON object with the addresses. It ends when its input does.
 
 `POST /control/{expire_access,revoke_all,forget_clients,settings}` and `GET /control/seen` are for the
 test.
@@ -34,10 +33,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 CODE_SECONDS = 60
+ACCESS_SECONDS = 3600
 MAX_REQUESTS = 10_000
 SCOPES = ["mcp:read", "mcp:write"]
 
-options = json.loads(os.environ["OAUTH_OPTIONS"])
 # Only with an explicit protocol does asyncio send small responses at once; otherwise each takes 40 ms.
 listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
 listener.bind(("127.0.0.1", 0))
@@ -55,10 +54,10 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, Family, Acces
     """Keeps everything in memory. A refresh token that comes a second time ends its whole login."""
 
     def __init__(self) -> None:
-        self.access_seconds = options["access_seconds"]
         self.access_uses = None
         self.uses: Counter[str] = Counter()
-        known = (OAuthClientInformationFull.model_validate(client) for client in options["clients"])
+        clients = json.loads(os.environ["OAUTH_CLIENTS"])
+        known = (OAuthClientInformationFull.model_validate(client) for client in clients)
         self.clients = {client.client_id: client for client in known}
         self.codes: dict[str, AuthorizationCode] = {}
         self.access: dict[str, AccessToken] = {}
@@ -117,11 +116,10 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, Family, Acces
 
     def issue(self, source, scopes, login) -> OAuthToken:
         about = {"client_id": source.client_id, "resource": source.resource, "subject": source.subject}
-        lifetime = self.access_seconds
         access = AccessToken(
             token=secrets.token_urlsafe(32),
             scopes=scopes,
-            expires_at=int(time.time()) + lifetime,
+            expires_at=int(time.time()) + ACCESS_SECONDS,
             claims={"login": login},
             **about,
         )
@@ -131,7 +129,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, Family, Acces
         return OAuthToken(
             access_token=access.token,
             refresh_token=refresh.token,
-            expires_in=lifetime,
+            expires_in=ACCESS_SECONDS,
             scope=" ".join(scopes),
         )
 

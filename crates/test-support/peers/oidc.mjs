@@ -2,10 +2,7 @@
 // metadata documents, and a control port, all on free ports of the loopback interface.
 //
 // Environment: OIDC_MODULES is the folder with the packages, OIDC_OPTIONS a JSON object:
-//   access_seconds   lifetime of access tokens
 //   token_format     "opaque" | "jwt"
-//   refresh          "always" | "offline_access" (only when that scope was granted) | "never"
-//   registration     whether clients may register themselves
 //   client_documents whether URLs of metadata documents are clients
 //   device_codes     whether it offers device codes
 //   dpop             "off" | "on" | "nonce" (proofs need a nonce of the server)
@@ -26,23 +23,19 @@ const { Provider, errors } = await load('oidc-provider');
 const jose = await load('jose');
 
 const options = JSON.parse(process.env.OIDC_OPTIONS);
+const ACCESS_SECONDS = 3600;
 const SCOPES = ['openid', 'offline_access', 'mcp:read', 'mcp:write'];
 // The client with which the MCP server introspects tokens.
 const RESOURCE_SERVER = { client_id: 'resource-server', client_secret: 'introspects-only' };
 
 /** State that the control port can change. */
 const settings = {
-  access_seconds: options.access_seconds,
   // The issuer that the protected resource names and trusts; null: our own.
   resource_issuer: null,
   // The `iss` of redirects: null leaves it alone, "" removes it.
   redirect_iss: null,
   // Further resources for which tokens are issued.
   extra_resources: [],
-  // Replaces the response to token requests: {status, headers, body}, or null.
-  token_answer: null,
-  // The scope that a 401 asks for; null: none.
-  challenge_scope: 'mcp:read',
 };
 const MAX_REQUESTS = 10_000;
 const requests = [];
@@ -106,16 +99,14 @@ const provider = new Provider(issuer, {
   pkce: { required: () => true },
   rotateRefreshToken: true,
   expiresWithSession: () => false,
-  issueRefreshToken: (_, client, code) => client.grantTypeAllowed('refresh_token') && (
-    options.refresh === 'always'
-    || (options.refresh === 'offline_access' && code.scopes.has('offline_access'))),
-  ttl: { AccessToken: () => settings.access_seconds },
+  issueRefreshToken: (_, client) => client.grantTypeAllowed('refresh_token'),
+  ttl: { AccessToken: ACCESS_SECONDS },
   extraTokenClaims: () => ({ generation }),
   // The provider would refuse to fetch a document from the loopback interface.
   fetch: (url, { dispatcher, ...rest }) => fetch(url, rest),
   features: {
     devInteractions: { enabled: true },
-    registration: { enabled: options.registration },
+    registration: { enabled: true },
     deviceFlow: { enabled: options.device_codes },
     revocation: { enabled: true },
     introspection: { enabled: true, allowedPolicy: () => true },
@@ -135,7 +126,7 @@ const provider = new Provider(issuer, {
         return {
           scope: 'mcp:read mcp:write',
           audience: resource,
-          accessTokenTTL: settings.access_seconds,
+          accessTokenTTL: ACCESS_SECONDS,
           accessTokenFormat: options.token_format,
           jwt: { sign: { alg: 'RS256' } },
         };
@@ -169,8 +160,6 @@ issuerServer.on('request', async (request, response) => {
     request.body = type.includes('json') ? JSON.parse(form) : Object.fromEntries(new URLSearchParams(form));
   }
   record('issuer', request, request.body);
-  const fault = settings.token_answer;
-  if (request.url === '/token' && fault) return say(response, fault.status, fault.body ?? {}, fault.headers);
   twistRedirects(response);
   return answer(request, response);
 });
@@ -196,7 +185,6 @@ mcpServer.on('request', protectedMcp({
   resources: ownResources,
   issuer: () => settings.resource_issuer ?? issuer,
   dpop: options.dpop !== 'off',
-  challengeScope: () => settings.challenge_scope,
   inspect,
   jose,
   record,

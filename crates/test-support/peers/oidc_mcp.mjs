@@ -64,7 +64,7 @@ const guard = async (site, request, response) => {
     say(response, status, { error: 'not authorized' }, { 'www-authenticate': `Bearer ${text}` });
     return null;
   };
-  const wanted = site.challengeScope() ? [`scope="${site.challengeScope()}"`] : [];
+  const wanted = ['scope="mcp:read"'];
   const [, scheme, token] = /^(Bearer|DPoP) (\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
   if (!token) return refuse(401, wanted);
   const claims = await site.inspect(site.issuer(), token);
@@ -83,8 +83,8 @@ const guard = async (site, request, response) => {
   };
 };
 
-/** Answers requests for a site: {origin, resources, dpop, issuer(), challengeScope(), inspect(),
- * jose, record()}. */
+/** Answers requests for a site: {origin, resources, dpop, issuer(), inspect(), jose,
+ * record()}. */
 export const protectedMcp = (site) => {
   const streams = new Map();
 

@@ -13,7 +13,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::mcp::installed::{must_exist, private_folder};
+use crate::mcp::installed::installed;
 use crate::wait::eventually;
 use driver::{CommandError, Driver};
 
@@ -118,8 +118,7 @@ impl Browser {
 
     /// Accessibility problems of the page, found by axe-core.
     pub fn accessibility_findings(&self) -> Vec<String> {
-        let path = private_folder("axe").join("node_modules/axe-core/axe.min.js");
-        must_exist(&path);
+        let path = installed("axe", "node_modules/axe-core/axe.min.js");
         let program = std::fs::read_to_string(path).expect("axe-core can be read");
         let run = "const { violations } = await axe.run(); \
                    return violations.map((it) => `${it.id}: ${it.help}: ` \

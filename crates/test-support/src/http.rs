@@ -5,7 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use ureq::http::StatusCode;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterReply {
@@ -99,7 +101,7 @@ impl Request {
     }
 
     /// The log entry of this request at the named server; repeated headers are joined by a comma.
-    pub(crate) fn record(&self, server: &str) -> Value {
+    pub(crate) fn record(&self, server: impl Serialize) -> Value {
         let mut headers = Map::new();
         for (name, value) in &self.headers {
             let joined = match headers.get(name).and_then(Value::as_str) {
@@ -187,7 +189,10 @@ impl Reply {
     }
 
     pub(crate) fn write(&self, mut stream: &TcpStream) -> Replied {
-        let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
+        let status = StatusCode::from_u16(self.status).ok();
+        let reason = status.and_then(|status| status.canonical_reason());
+        let reason = reason.unwrap_or("Internal Server Error");
+        let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status);
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }
@@ -200,29 +205,5 @@ impl Reply {
             bytes.extend(&self.body);
         }
         stream.write_all(&bytes).map(|()| AfterReply::KeepOpen)
-    }
-}
-
-fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        201 => "Created",
-        202 => "Accepted",
-        204 => "No Content",
-        302 => "Found",
-        303 => "See Other",
-        307 => "Temporary Redirect",
-        308 => "Permanent Redirect",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        402 => "Payment Required",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        422 => "Unprocessable Content",
-        429 => "Too Many Requests",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        _ => "Internal Server Error",
     }
 }

@@ -1,6 +1,5 @@
 //! The keyring of GNOME on a separate session bus.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use tempfile::TempDir;
@@ -20,9 +19,8 @@ pub struct Keyring {
 impl Keyring {
     pub fn start() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().to_string_lossy().into_owned();
-        let (command, args) = (PathBuf::from("sh"), vec![script("keyring.sh"), path]);
-        let launch = ServerCommand { command, args, env: Vec::new() };
+        let path = folder.path().to_string_lossy();
+        let launch = ServerCommand::new("sh", &[&script("keyring.sh"), &path]);
         Self { process: Process::start(&launch), _folder: folder }
     }
 

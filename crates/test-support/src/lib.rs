@@ -25,6 +25,7 @@ pub mod oauth;
 pub mod pdf;
 pub mod port;
 pub mod postgres;
+mod process_tree;
 pub mod s3;
 pub mod sdk;
 pub mod smtp;

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 use crate::port;
+use crate::process_tree::process_tree;
 use crate::wait::eventually;
 
 /// A running nginx with one worker, stopped with this value.
@@ -39,10 +40,7 @@ impl Nginx {
     }
 
     pub fn processes(&self) -> Vec<u32> {
-        let children = format!("/proc/{0}/task/{0}/children", self.master.id());
-        let children = fs::read_to_string(children).unwrap_or_default();
-        let children = children.split_whitespace().filter_map(|id| id.parse().ok());
-        std::iter::once(self.master.id()).chain(children).collect()
+        process_tree(self.master.id())
     }
 }
 

@@ -21,10 +21,10 @@ mod sign_in;
 pub use faulty::{
     Challenge, Endpoint, Fault, FaultyAuthServer, Issuer, RedirectChange, Refresh, Script,
 };
-pub use oidc::{Dpop, FeatureSupport, Oidc, OidcOptions, RefreshTokens, TokenFormat};
+pub use oidc::{Dpop, Oidc, OidcOptions, TokenFormat};
 pub use process::AuthServer;
 pub(crate) use process::Process;
-pub use python::{PythonOauth, PythonOptions};
+pub use python::PythonOauth;
 pub use recorded_request::RecordedRequest;
 pub use sign_in::{SignInResult, sign_in_with, sign_in_with_browser, visit, visit_and_refuse};
 

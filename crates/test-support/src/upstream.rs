@@ -52,7 +52,7 @@ pub enum ResponsesApi {
 /// A scripted model server inside the test process.
 #[derive(Debug)]
 pub struct Upstream {
-    site: Arc<ServerState>,
+    state: Arc<ServerState>,
 }
 
 impl Upstream {
@@ -63,125 +63,121 @@ impl Upstream {
     pub fn start_on(port: u16) -> Self {
         let listener = listen(port).expect("a free port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
-        let site = Arc::new(ServerState::new(port));
-        connection::accept(&site, listener);
-        Self { site }
+        let state = Arc::new(ServerState::new(port));
+        connection::accept(&state, listener);
+        Self { state }
     }
 
     /// The base URL for clients; it ends in `/v1`.
     pub fn base_url(&self) -> String {
-        format!("{}/v1", self.site.origin())
+        format!("{}/v1", self.state.origin())
     }
 
     pub fn origin(&self) -> String {
-        self.site.origin()
+        self.state.origin()
     }
 
     /// The required key, as a bearer token or in `x-api-key`.
     pub fn key(&self) -> &str {
-        &self.site.key
+        &self.state.key
     }
 
     /// Sets the steps of the next requests for this model, one each.
     pub fn script(&self, model: &str, steps: Vec<Step>) {
-        lock(&self.site.control).scripts.entry(model.to_owned()).or_default().extend(steps);
+        lock(&self.state.control).scripts.entry(model.to_owned()).or_default().extend(steps);
     }
 
     /// Sets the step where nothing else decides; [`Step::Echo`] at first.
     pub fn set_default(&self, step: Step) {
-        lock(&self.site.control).default = step;
+        lock(&self.state.control).default = step;
     }
 
     pub fn set_models(&self, models: &[&str]) {
-        lock(&self.site.control).models = models.iter().map(|&model| model.to_owned()).collect();
+        lock(&self.state.control).models = models.iter().map(|&model| model.to_owned()).collect();
     }
 
     pub fn set_responses(&self, api: ResponsesApi) {
-        lock(&self.site.control).responses = api;
+        lock(&self.state.control).responses = api;
     }
 
     /// Requires no key from now on, as local model servers do.
     pub fn want_no_key(&self) {
-        lock(&self.site.control).open_door = true;
+        lock(&self.state.control).accepts_any_key = true;
     }
 
     /// Releases every request that waits at a gate, and all later ones.
     pub fn open_gate(&self) {
-        self.site.gate.store(true, Ordering::SeqCst);
+        self.state.gate.store(true, Ordering::SeqCst);
     }
 
     /// Makes requests wait at gates again, as at the start.
     pub fn close_gate(&self) {
-        self.site.gate.store(false, Ordering::SeqCst);
+        self.state.gate.store(false, Ordering::SeqCst);
     }
 
     /// All requests so far, oldest first, in their current state.
     pub fn requests(&self) -> Vec<RecordedRequest> {
-        lock(&self.site.exchanges).iter().map(|exchange| lock(&exchange.seen).clone()).collect()
+        lock(&self.state.exchanges).iter().map(|exchange| lock(&exchange.seen).clone()).collect()
     }
 
     /// Requests whose client disconnected before the complete response.
     pub fn cancelled(&self) -> Vec<RecordedRequest> {
-        let mut requests = self.requests();
-        requests.retain(|seen| seen.outcome == Outcome::Cancelled);
-        requests
+        self.requests().into_iter().filter(|seen| seen.outcome == Outcome::Cancelled).collect()
     }
 
     /// Requests for completions of any kind, without lists of models.
     pub fn completions(&self) -> Vec<RecordedRequest> {
-        let mut requests = self.requests();
-        requests.retain(|seen| seen.method == "POST");
-        requests
+        self.requests().into_iter().filter(|seen| seen.method == "POST").collect()
     }
 
     pub fn connections(&self) -> usize {
-        self.site.connections.load(Ordering::SeqCst)
+        self.state.connections.load(Ordering::SeqCst)
     }
 
     pub fn open_connections(&self) -> usize {
-        lock(&self.site.live).len()
+        lock(&self.state.live).len()
     }
 
     pub fn in_flight(&self) -> usize {
-        self.site.in_flight.load(Ordering::SeqCst)
+        self.state.in_flight.load(Ordering::SeqCst)
     }
 
     pub fn most_in_flight(&self) -> usize {
-        self.site.most_in_flight.load(Ordering::SeqCst)
+        self.state.most_in_flight.load(Ordering::SeqCst)
     }
 
     /// Closes every connection, idle ones too, and accepts new ones.
     pub fn cut_connections(&self) {
-        self.site.cut_connections();
+        self.state.cut_connections();
     }
 
     /// Closes every connection and refuses new ones until [`come_back`](Self::come_back).
     pub fn go_down(&self) {
-        self.site.close_port();
-        self.site.cut_connections();
+        self.state.close_port();
+        self.state.cut_connections();
         eventually("all connections are cut", || self.open_connections() == 0);
     }
 
     /// Accepts connections again, on the same port.
     pub fn come_back(&self) {
-        if self.site.is_open() {
+        if self.state.is_open() {
             return;
         }
         let mut listener = None;
         eventually("the port is free again", || {
-            listener = listen(self.site.port).ok();
+            listener = listen(self.state.port).ok();
             listener.is_some()
         });
         if let Some(listener) = listener {
-            connection::accept(&self.site, listener);
+            connection::accept(&self.state, listener);
         }
     }
 }
 
 impl Drop for Upstream {
     fn drop(&mut self) {
-        self.site.close_port();
-        self.site.cut_connections();
+        self.state.close_port();
+        self.state.cut_connections();
     }
 }
 

@@ -8,12 +8,20 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(5);
 
 /// Waits until the condition holds.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + DEADLINE;
+pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    assert!(holds_within(DEADLINE, holds), "never: {what}");
+}
+
+/// Waits until the condition holds; returns false if it does not hold in time.
+pub(crate) fn holds_within(timeout: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + timeout;
     while !holds() {
-        assert!(Instant::now() < deadline, "never: {what}");
+        if Instant::now() >= deadline {
+            return false;
+        }
         std::thread::sleep(POLL);
     }
+    true
 }
 
 /// Locks a mutex, also after a thread that held it panicked: that test has failed already.

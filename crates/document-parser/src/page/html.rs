@@ -6,7 +6,6 @@ mod hidden;
 mod inline;
 mod metadata;
 mod parse;
-mod sanitize;
 
 use dom_query::{Document as Dom, NodeRef};
 use dom_smoothie::Readability;
@@ -28,6 +27,11 @@ const MIN_ARTICLE_SHARE: usize = 60;
 const MIN_MAIN_SHARE: usize = 40;
 /// Pages with less text than this keep their boilerplate.
 const MIN_TEXT: usize = 80;
+
+/// Attributes that sanitized HTML keeps.
+const KEPT_ATTRIBUTES: &[&str] = &[
+    "href", "alt", "title", "lang", "dir", "datetime", "colspan", "rowspan", "start", "cite", "id",
+];
 
 pub(super) fn document(text: &str, url: &Url, format: PageFormat) -> Document {
     let dom = match parse::parse(text) {
@@ -52,10 +56,26 @@ pub(super) fn document(text: &str, url: &Url, format: PageFormat) -> Document {
     document.content = renderer.render(&node);
     document.links = renderer.into_links();
     if format == PageFormat::Html {
-        sanitize::sanitize(&node, &base);
+        sanitize(&node, &base);
         node.inner_html().trim().clone_into(&mut document.content);
     }
     document
+}
+
+/// Removes everything that executes, loads or styles; keeps text, structure and links.
+fn sanitize(root: &NodeRef<'_>, base: &Url) {
+    for node in root.descendants_it().filter(NodeRef::is_element).collect::<Vec<_>>() {
+        let href = node.attr("href");
+        node.retain_attrs(KEPT_ATTRIBUTES);
+        if let Some(href) = href {
+            let url = base.join(href.trim()).ok();
+            let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+            match url {
+                Some(url) => node.set_attr("href", url.as_str()),
+                None => node.remove_attr("href"),
+            }
+        }
+    }
 }
 
 /// The text of a page that is nested too deeply, or takes too long to parse.
@@ -132,26 +152,15 @@ fn main_part(dom: Dom, length: usize) -> (Dom, usize) {
 /// The only outermost element that matches; `None` if there are several. Visits each node once.
 fn only_outermost(dom: &Dom, is_wanted: impl Fn(&NodeRef<'_>) -> bool) -> Option<NodeRef<'_>> {
     let mut only = None;
-    let mut next = dom.root().first_child();
-    while let Some(node) = next {
-        let is_found = is_wanted(&node);
-        if is_found && only.replace(node).is_some() {
+    let mut open = vec![dom.root()];
+    while let Some(node) = open.pop() {
+        if !is_wanted(&node) {
+            open.extend(node.children_it(false));
+        } else if only.replace(node).is_some() {
             return None;
         }
-        let inside = if is_found { None } else { node.first_child() };
-        next = inside.or_else(|| following(node));
     }
     only
-}
-
-/// The next node that is not a descendant.
-fn following(mut node: NodeRef<'_>) -> Option<NodeRef<'_>> {
-    loop {
-        if let Some(next) = node.next_sibling() {
-            return Some(next);
-        }
-        node = node.parent()?;
-    }
 }
 
 fn body_of(dom: &Dom) -> NodeRef<'_> {

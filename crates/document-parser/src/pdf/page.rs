@@ -18,13 +18,21 @@ pub(super) fn append(document: &Document, page: ObjectId, budget: &mut Budget, t
     let content = document.get_page_content_with_limit(page, budget.stream_bytes());
     let Ok(content) = content else { return };
     let fonts = document.get_page_fonts(page).unwrap_or_default();
-    let mut writer = TextWriter { document, budget, forms: 0, line: None, text };
     let mut resources: Vec<&Dictionary> = Vec::new();
     if let Ok((own, inherited)) = document.get_page_resources(page) {
         resources.extend(own);
         resources.extend(inherited.iter().filter_map(|id| document.get_dictionary(*id).ok()));
     }
-    writer.write(&content, &fonts, &resources, 0);
+    let mut writer = TextWriter { document, budget, forms: 0, line: None, text };
+    writer.write(&content, &Scope { fonts, resources, depth: 0 });
+}
+
+/// What the operations of a content stream refer to.
+struct Scope<'d> {
+    fonts: BTreeMap<Vec<u8>, &'d Dictionary>,
+    resources: Vec<&'d Dictionary>,
+    /// The number of forms around the stream.
+    depth: usize,
 }
 
 /// Appends the text of content streams.
@@ -38,27 +46,15 @@ struct TextWriter<'d, 't> {
 }
 
 impl<'d> TextWriter<'d, '_> {
-    fn write(
-        &mut self,
-        content: &[u8],
-        fonts: &BTreeMap<Vec<u8>, &'d Dictionary>,
-        resources: &[&'d Dictionary],
-        depth: usize,
-    ) {
+    fn write(&mut self, content: &[u8], scope: &Scope<'d>) {
         let Some(operands) = self.budget.take_content(content) else { return };
         if let Ok(content) = Content::decode(content) {
-            self.run_operations(&content.operations, fonts, resources, depth);
+            self.run_operations(&content.operations, scope);
         }
         self.budget.return_operands(operands);
     }
 
-    fn run_operations(
-        &mut self,
-        operations: &[Operation],
-        fonts: &BTreeMap<Vec<u8>, &'d Dictionary>,
-        resources: &[&'d Dictionary],
-        depth: usize,
-    ) {
+    fn run_operations(&mut self, operations: &[Operation], scope: &Scope<'d>) {
         let mut encodings: BTreeMap<Vec<u8>, Option<Encoding<'_>>> = BTreeMap::new();
         let mut current: Option<Vec<u8>> = None;
         for operation in operations {
@@ -69,7 +65,7 @@ impl<'d> TextWriter<'d, '_> {
                     if let Some(name) = &current
                         && !encodings.contains_key(name)
                     {
-                        let font = fonts.get(name);
+                        let font = scope.fonts.get(name);
                         let max_bytes = self.budget.stream_bytes();
                         let encoding = font.and_then(|font| {
                             font.get_font_encoding_with_limit(self.document, max_bytes).ok()
@@ -77,7 +73,7 @@ impl<'d> TextWriter<'d, '_> {
                         encodings.insert(name.clone(), encoding);
                     }
                 }
-                "Do" if depth < MAX_DEPTH => self.show_form(operation, fonts, resources, depth),
+                "Do" if scope.depth < MAX_DEPTH => self.show_form(operation, scope),
                 _ => {
                     let encoding = current.as_ref().and_then(|name| encodings.get(name)?.as_ref());
                     self.run_operation(operation, encoding);
@@ -143,17 +139,11 @@ impl<'d> TextWriter<'d, '_> {
         }
     }
 
-    fn show_form(
-        &mut self,
-        operation: &Operation,
-        fonts: &BTreeMap<Vec<u8>, &'d Dictionary>,
-        resources: &[&'d Dictionary],
-        depth: usize,
-    ) {
+    fn show_form(&mut self, operation: &Operation, scope: &Scope<'d>) {
         let document = self.document;
         let name = operation.operands.first().and_then(|name| name.as_name().ok());
         let found = name.and_then(|name| {
-            let mut forms = resources.iter().filter_map(|known| {
+            let mut forms = scope.resources.iter().filter_map(|known| {
                 let forms = dictionary(document, known.get(b"XObject").ok()?)?;
                 forms.get(name).ok()
             });
@@ -171,16 +161,15 @@ impl<'d> TextWriter<'d, '_> {
         };
         let own = form.dict.get(b"Resources").ok().and_then(|own| dictionary(document, own));
         let form_fonts = own.and_then(|own| dictionary(document, own.get(b"Font").ok()?));
-        let mut all = fonts.clone();
+        let mut fonts = scope.fonts.clone();
         for (name, font) in form_fonts.into_iter().flat_map(Dictionary::iter) {
             if let Some(font) = dictionary(document, font) {
-                all.insert(name.clone(), font);
+                fonts.insert(name.clone(), font);
             }
         }
-        let form_resources: Vec<&Dictionary> =
-            own.into_iter().chain(resources.iter().copied()).collect();
+        let resources = own.into_iter().chain(scope.resources.iter().copied()).collect();
         self.end_line();
-        self.write(&content, &all, &form_resources, depth + 1);
+        self.write(&content, &Scope { fonts, resources, depth: scope.depth + 1 });
         self.end_line();
     }
 

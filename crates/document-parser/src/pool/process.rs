@@ -15,13 +15,12 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::WorkerProgram;
-use crate::confine::{Confinement, Limits};
+use crate::confine::{self, Confinement, Limits, Memory};
 use crate::frame;
-use crate::job::{Job, Parsed, Reply};
+use crate::job::{Job, Parsed};
 use crate::rejection::Rejection;
 use crate::worker::{self, WorkerReady};
 
-/// Maximum start time of a worker.
 const MAX_START: Duration = Duration::from_secs(30);
 /// Maximum wait for the exit status of a worker that closed its pipe.
 const MAX_END: Duration = Duration::from_secs(1);
@@ -86,11 +85,7 @@ impl Worker {
 
     /// Resident memory; 0 if the system does not report it.
     pub(super) fn resident_bytes(&self) -> u64 {
-        let statm = self.id().map(|id| std::fs::read_to_string(format!("/proc/{id}/statm")));
-        let statm = statm.and_then(Result::ok).unwrap_or_default();
-        let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
-        let page = u64::try_from(rustix::param::page_size()).unwrap_or_default();
-        pages.unwrap_or_default().saturating_mul(page)
+        self.id().and_then(|id| confine::memory(id, Memory::Resident).ok()).unwrap_or_default()
     }
 
     pub(super) async fn exchange(
@@ -102,10 +97,13 @@ impl Worker {
         let max_bytes = bytes.len().saturating_mul(4).saturating_add(MAX_RESULT_BYTES);
         let exchanged = async {
             write(&mut self.input, job, bytes).await?;
-            read::<Reply>(&mut self.output, max_bytes).await
+            read::<Result<Parsed, Rejection>>(&mut self.output, max_bytes).await
         };
         match exchanged.await {
-            Ok((reply, body)) => reply.into_result(job, body).ok_or(WorkerFailure::Crashed),
+            Ok((Ok(parsed), body)) => {
+                parsed.with_body(job, body).map(Ok).ok_or(WorkerFailure::Crashed)
+            }
+            Ok((Err(rejection), _)) => Ok(Err(rejection)),
             Err(_) => Err(self.failure().await),
         }
     }

@@ -10,7 +10,7 @@ const RESPONSES: &str = "/v1/responses";
 const CHAT: &str = "/v1/chat/completions";
 
 fn paths(upstream: &Upstream) -> Vec<String> {
-    upstream.completions().into_iter().map(|seen| seen.path).collect()
+    upstream.completions().into_iter().map(|seen| seen.path.clone()).collect()
 }
 
 fn not_there(media_type: &str, body: &str) -> Step {
@@ -103,7 +103,7 @@ fn a_codex_request_is_bridged_to_chat_completions() {
             assert!(answer.text().contains("event: response.completed"), "{}", answer.text());
         }
         assert_eq!(paths(&upstream), [RESPONSES, CHAT, CHAT], "{status}");
-        let asked = upstream.completions().pop().unwrap().body;
+        let asked = upstream.completions().pop().unwrap().body.clone();
         let asked: serde_json::Value = serde_json::from_slice(&asked).unwrap();
         assert!(asked.get("client_metadata").is_none(), "{asked}");
         assert_eq!(asked["tools"][0]["function"]["name"], "shell");

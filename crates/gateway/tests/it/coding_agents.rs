@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use agent_test_support::sdk::coding_agent;
-use agent_test_support::upstream::{RecordedRequest, ResponsesApi, Step, Upstream};
+use agent_test_support::upstream::{ResponsesApi, Step, Upstream};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -86,7 +86,7 @@ fn codex_works_through_a_chat_upstream() {
     check(work.path(), &service, &ada, 3);
     let seen = upstream.completions();
     let chats = seen.iter().filter(|seen| seen.path == "/v1/chat/completions");
-    for body in chats.map(RecordedRequest::json) {
+    for body in chats.map(|seen| seen.json()) {
         for field in ["client_metadata", "prompt_cache_key", "include", "store"] {
             assert!(body.get(field).is_none(), "{field}");
         }

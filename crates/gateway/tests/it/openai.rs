@@ -135,7 +135,7 @@ fn responses_work_with_the_openai_python_client() {
     assert_eq!(paid(&world.service, &world.ada), 3 * 12 * PRICE);
     let paths = |upstream: &Upstream| {
         let mut paths: Vec<String> =
-            upstream.completions().into_iter().map(|seen| seen.path).collect();
+            upstream.completions().into_iter().map(|seen| seen.path.clone()).collect();
         paths.dedup();
         paths
     };

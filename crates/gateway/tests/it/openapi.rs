@@ -184,7 +184,8 @@ fn the_page_lists_every_operation_without_external_resources() {
 #[test]
 fn schemathesis_passes_for_member_operations() {
     let upstream = examine(&["--exclude-tag", "admin"]);
-    let asked: Vec<String> = upstream.completions().into_iter().map(|seen| seen.path).collect();
+    let asked: Vec<String> =
+        upstream.completions().into_iter().map(|seen| seen.path.clone()).collect();
     for path in [
         "/v1/chat/completions", "/v1/responses", "/v1/images/generations", "/v1/completions",
         "/v1/embeddings", "/v1/moderations", "/v1/rerank", "/v1/audio/speech",

@@ -37,7 +37,7 @@ async fn no_hostile_stdio_behaviour_hangs_or_is_hidden() {
     // Another test checks which environment variables a server gets.
     let all = Behaviour::ALL
         .iter()
-        .filter(|one| one.realm() != TransportScope::Http && **one != Behaviour::Report);
+        .filter(|one| one.transport() != TransportScope::Http && **one != Behaviour::Report);
     let stories = tell(all.map(|one| {
         let mut launch = hostile_stdio(*one);
         launch.env.push(("HOSTILE_SECRET".to_owned(), SECRET.to_owned()));
@@ -49,7 +49,7 @@ async fn no_hostile_stdio_behaviour_hangs_or_is_hidden() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_hostile_http_behaviour_hangs_or_is_hidden() {
-    let all = Behaviour::ALL.iter().filter(|one| one.realm() != TransportScope::Stdio);
+    let all = Behaviour::ALL.iter().filter(|one| one.transport() != TransportScope::Stdio);
     let stories = tell(all.map(|one| {
         if matches!(one, Behaviour::DieAtOnce | Behaviour::DieWithSecret) {
             return (*one, http("h", &nobody()), None);

@@ -1,14 +1,15 @@
 //! The driver process and the `WebDriver` commands that tests need. It ends process trees, so that no
-//! browser is left behind; Linux only, elsewhere it finds none.
+//! browser is left behind.
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::process_tree::{is_running, kill, process_tree};
+use crate::wait::holds_within;
 
 const ANSWER_WAIT: Duration = Duration::from_mins(1);
 /// Maximum response size: a screenshot of a long page.
@@ -122,7 +123,8 @@ impl Drop for Driver {
         }
         let _ = self.process.kill();
         let _ = self.process.wait();
-        outlive(&started, END_WAIT);
+        let _ = holds_within(END_WAIT, || !started.iter().any(|id| is_running(*id)));
+        started.into_iter().filter(|id| is_running(*id)).for_each(kill);
     }
 }
 
@@ -156,59 +158,4 @@ fn exchange(port: u16, method: &str, path: &str, body: &Value) -> Result<Value, 
         _ => agent.post(address).send_json(body),
     }?;
     answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_json()
-}
-
-const POLL: Duration = Duration::from_millis(10);
-
-struct Process {
-    id: u32,
-    parent: u32,
-    ended: bool,
-}
-
-fn process_tree(root: u32) -> Vec<u32> {
-    let all = all();
-    let mut found = BTreeSet::from([root]);
-    let mut before = 0;
-    while found.len() > before {
-        before = found.len();
-        let children = all.iter().filter(|process| found.contains(&process.parent));
-        let children: Vec<u32> = children.map(|process| process.id).collect();
-        found.extend(children);
-    }
-    found.into_iter().collect()
-}
-
-pub(super) fn running_among(ids: &[u32]) -> Vec<u32> {
-    let running = all().into_iter().filter(|process| !process.ended);
-    running.map(|process| process.id).filter(|id| ids.contains(id)).collect()
-}
-
-/// Waits until none of them runs and kills those that do not exit in time.
-fn outlive(ids: &[u32], patience: Duration) {
-    let deadline = Instant::now() + patience;
-    let mut left = running_among(ids);
-    while !left.is_empty() && Instant::now() < deadline {
-        std::thread::sleep(POLL);
-        left = running_among(ids);
-    }
-    for id in left {
-        // It may have just exited.
-        let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
-    }
-}
-
-fn all() -> Vec<Process> {
-    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
-    folders
-        .filter_map(|folder| {
-            let id = folder.file_name().to_str()?.parse().ok()?;
-            let stat = fs::read_to_string(folder.path().join("stat")).ok()?;
-            // The name is in parentheses and may contain any character.
-            let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-            let ended = matches!(fields.next()?, "Z" | "X");
-            let parent = fields.next()?.parse().ok()?;
-            Some(Process { id, parent, ended })
-        })
-        .collect()
 }

@@ -38,8 +38,7 @@ pub fn hostile_http(behaviour: Behaviour) -> HttpPeer {
 }
 
 fn launch(program: &str, args: &[&str]) -> ServerCommand {
-    let args = args.iter().map(|&word| word.to_owned()).collect();
-    ServerCommand { command: example(program), args, env: Vec::new() }
+    ServerCommand::new(example(program), args)
 }
 
 /// Starts a server that prints its URL on the first line.

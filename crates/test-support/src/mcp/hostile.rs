@@ -31,18 +31,23 @@ pub fn run(arguments: &[String]) -> u8 {
         ["list"] => {
             let mut output = std::io::stdout();
             for behaviour in Behaviour::ALL {
-                let (name, realm, about) = (behaviour.name(), behaviour.realm(), behaviour.about());
+                let (name, about) = (behaviour.name(), behaviour.about());
+                let transport = format!("{:?}", behaviour.transport()).to_lowercase();
                 // The reader may have closed the pipe.
-                let _ = writeln!(output, "{name:<28} {realm:<6} {about}");
+                let _ = writeln!(output, "{name:<28} {transport:<6} {about}");
             }
             0
         }
         ["stdio", name] => match Behaviour::named(name) {
-            Some(behaviour) if behaviour.realm() != TransportScope::Http => stdio::serve(behaviour),
+            Some(behaviour) if behaviour.transport() != TransportScope::Http => {
+                stdio::serve(behaviour)
+            }
             _ => refuse(name),
         },
         ["http", name] => match Behaviour::named(name) {
-            Some(behaviour) if behaviour.realm() != TransportScope::Stdio => http::serve(behaviour),
+            Some(behaviour) if behaviour.transport() != TransportScope::Stdio => {
+                http::serve(behaviour)
+            }
             _ => refuse(name),
         },
         _ => refuse("hostile list | hostile stdio BEHAVIOUR | hostile http BEHAVIOUR"),

@@ -15,6 +15,11 @@ pub struct ServerCommand {
 }
 
 impl ServerCommand {
+    pub(crate) fn new(command: impl Into<PathBuf>, args: &[&str]) -> Self {
+        let args = args.iter().map(|&word| word.to_owned()).collect();
+        Self { command: command.into(), args, env: Vec::new() }
+    }
+
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.command);
         command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
@@ -75,17 +80,12 @@ pub fn python_stdio() -> ServerCommand {
 }
 
 pub(super) fn node(package: &str, args: &[&str], env: &[(&str, &str)]) -> ServerCommand {
-    let script = private_folder("npm")
-        .join("node_modules/@modelcontextprotocol")
-        .join(package)
-        .join("dist/index.js");
-    must_exist(&script);
-    let script = script.to_string_lossy().into_owned();
-    ServerCommand {
-        command: "node".into(),
-        args: std::iter::once(script).chain(owned(args)).collect(),
-        env: env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
-    }
+    let script = format!("node_modules/@modelcontextprotocol/{package}/dist/index.js");
+    let script = installed("npm", script);
+    let env = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let script = script.to_string_lossy();
+    let args = [&[&*script], args].concat();
+    ServerCommand { env, ..ServerCommand::new("node", &args) }
 }
 
 pub(super) fn python(args: &[&str]) -> ServerCommand {
@@ -93,27 +93,17 @@ pub(super) fn python(args: &[&str]) -> ServerCommand {
 }
 
 pub(crate) fn python_script(name: &str, args: &[&str]) -> ServerCommand {
-    let name = script(name);
-    let args: Vec<&str> = std::iter::once(name.as_str()).chain(args.iter().copied()).collect();
-    python_of("python", &args)
+    python_of("python", &[&[&*script(name)], args].concat())
 }
 
 pub(crate) fn python_of(folder: &str, args: &[&str]) -> ServerCommand {
-    let args = owned(args).collect();
-    let folder = private_folder(folder);
-    let site = folder.join("site");
+    let site = private_folder(folder).join("site");
     // Where Python has no virtual environments, the packages are in one directory.
     if site.is_dir() {
-        let path = site.to_string_lossy().into_owned();
-        return ServerCommand {
-            command: "python3".into(),
-            args,
-            env: vec![("PYTHONPATH".to_owned(), path)],
-        };
+        let env = vec![("PYTHONPATH".to_owned(), site.to_string_lossy().into_owned())];
+        return ServerCommand { env, ..ServerCommand::new("python3", args) };
     }
-    let command = folder.join("bin/python");
-    must_exist(&command);
-    ServerCommand { command, args, env: Vec::new() }
+    ServerCommand::new(installed(folder, "bin/python"), args)
 }
 
 pub(crate) fn script(name: &str) -> String {
@@ -121,16 +111,15 @@ pub(crate) fn script(name: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn owned(words: &[&str]) -> impl Iterator<Item = String> {
-    words.iter().map(|&word| word.to_owned())
-}
-
 /// A directory that `cargo xtask` installs into, in any target directory.
 pub(crate) fn private_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers").join(name)
 }
 
-pub(crate) fn must_exist(path: &Path) {
+/// A path in a folder that `cargo xtask` has installed into.
+pub(crate) fn installed(folder: &str, path: impl AsRef<Path>) -> PathBuf {
+    let path = private_folder(folder).join(path);
     let shown = path.display();
     assert!(path.exists(), "{shown} is missing: run `cargo xtask test` once, which installs it");
+    path
 }

@@ -4,15 +4,13 @@
 
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use super::installed::{ServerCommand, node, python};
 use crate::port;
-use crate::wait::DEADLINE;
+use crate::wait::{DEADLINE, holds_within};
 
 /// Attempts to start: another process may take the port between choice and start.
 const MAX_STARTS: u32 = 3;
-const POLL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub struct HttpPeer {
@@ -67,19 +65,14 @@ impl HttpPeer {
     }
 
     fn answers(&mut self, port: u16) -> bool {
-        let deadline = Instant::now() + DEADLINE;
-        while Instant::now() < deadline {
-            if matches!(self.process.try_wait(), Ok(Some(_)) | Err(_)) {
-                return false;
-            }
-            // Without a listener, a connection may by chance connect to itself.
-            let is_other = |stream: TcpStream| stream.local_addr().ok() != stream.peer_addr().ok();
-            if TcpStream::connect(("127.0.0.1", port)).is_ok_and(is_other) {
-                return true;
-            }
-            std::thread::sleep(POLL);
-        }
-        false
+        // Without a listener, a connection may by chance connect to itself.
+        let is_other = |stream: TcpStream| stream.local_addr().ok() != stream.peer_addr().ok();
+        let mut has_exited = false;
+        let is_settled = holds_within(DEADLINE, || {
+            has_exited = !matches!(self.process.try_wait(), Ok(None));
+            has_exited || TcpStream::connect(("127.0.0.1", port)).is_ok_and(is_other)
+        });
+        is_settled && !has_exited
     }
 }
 

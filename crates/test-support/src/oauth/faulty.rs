@@ -50,19 +50,19 @@ const HUGE_BYTES: usize = 5 * 1024 * 1024;
 /// ```
 #[derive(Debug, Clone)]
 pub struct FaultyAuthServer {
-    site: Arc<ServerState>,
+    server: Arc<ServerState>,
 }
 
 #[derive(Debug)]
 struct ServerState {
-    places: Origins,
+    origins: Origins,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
     script: Script,
-    vault: GrantStore,
+    grants: GrantStore,
     log: Vec<RecordedRequest>,
 }
 
@@ -73,76 +73,74 @@ impl FaultyAuthServer {
         let place = |listener: &TcpListener| {
             listener.local_addr().map(|address| format!("http://{address}"))
         };
-        let places = Origins { main: place(&main)?, other: place(&other)? };
-        let mut vault = GrantStore::default();
+        let origins = Origins { main: place(&main)?, other: place(&other)? };
+        let mut grants = GrantStore::default();
         for client in &script.clients {
             let id = client["client_id"].as_str().unwrap_or_default().to_owned();
-            vault.clients.insert(id, client.clone());
+            grants.clients.insert(id, client.clone());
         }
-        let state = Mutex::new(State { script, vault, log: Vec::new() });
-        let site = Arc::new(ServerState { places, state });
+        let state = Mutex::new(State { script, grants, log: Vec::new() });
+        let server = Arc::new(ServerState { origins, state });
         for (listener, issuer) in [(main, Issuer::Main), (other, Issuer::Other)] {
-            let site = Arc::clone(&site);
+            let server = Arc::clone(&server);
             serve(listener, move |request, stream| {
-                let fault = lock(&site.state).hear(request, issuer);
-                site.respond(request, issuer, fault.as_ref(), stream)
+                let fault = lock(&server.state).record(request, issuer);
+                server.respond(request, issuer, fault.as_ref(), stream)
             });
         }
-        Ok(Self { site })
+        Ok(Self { server })
     }
 
     pub fn mcp_url(&self) -> String {
-        self.site.places.mcp()
+        self.server.origins.mcp()
     }
 
     /// The authorization server at the origin of the MCP server.
     pub fn issuer(&self) -> &str {
-        &self.site.places.main
+        &self.server.origins.main
     }
 
     /// The other authorization server, which is also the target of [`Fault::Redirect`].
     pub fn other_url(&self) -> &str {
-        &self.site.places.other
+        &self.server.origins.other
     }
 
     pub fn change(&self, change: impl FnOnce(&mut Script)) {
-        change(&mut lock(&self.site.state).script);
+        change(&mut lock(&self.server.state).script);
     }
 
     /// All requests so far, oldest first.
     pub fn requests(&self) -> Vec<RecordedRequest> {
-        lock(&self.site.state).log.clone()
+        lock(&self.server.state).log.clone()
     }
 
     /// The requests to one path so far, at either origin.
     pub fn requests_to(&self, route: &str) -> Vec<RecordedRequest> {
-        let mut requests = self.requests();
-        requests.retain(|seen| seen.route() == route);
-        requests
+        self.requests().into_iter().filter(|seen| seen.route() == route).collect()
     }
 
     pub fn forget_requests(&self) {
-        lock(&self.site.state).log.clear();
+        lock(&self.server.state).log.clear();
     }
 
     /// All clients, as they registered.
     pub fn clients(&self) -> Vec<Value> {
-        lock(&self.site.state).vault.clients.values().cloned().collect()
+        lock(&self.server.state).grants.clients.values().cloned().collect()
     }
 
     /// Removes all clients: the token endpoint answers `invalid_client` with 401.
     pub fn forget_clients(&self) {
-        lock(&self.site.state).vault.clients.clear();
+        lock(&self.server.state).grants.clients.clear();
     }
 
     /// Makes all access tokens so far invalid; refresh tokens stay valid.
     pub fn expire_access_tokens(&self) {
-        lock(&self.site.state).vault.expire_access();
+        lock(&self.server.state).grants.expire_access();
     }
 
     /// Removes all tokens and codes.
     pub fn revoke_everything(&self) {
-        lock(&self.site.state).vault.revoke_everything();
+        lock(&self.server.state).grants.revoke_everything();
     }
 }
 
@@ -168,7 +166,7 @@ impl ServerState {
             }
             Some(Fault::Page(status)) => Reply::page(*status),
             Some(Fault::Redirect(status)) => {
-                let target = format!("{}{}", self.places.other, request.path);
+                let target = format!("{}{}", self.origins.other, request.path);
                 Reply::empty(*status).header("Location", &target)
             }
             Some(Fault::Silent) => {
@@ -227,8 +225,8 @@ impl ServerState {
 
     fn answer(&self, request: &Request, issuer: Issuer) -> EndpointAnswer {
         let mut state = lock(&self.state);
-        let State { script, vault, .. } = &mut *state;
-        let mut asked = EndpointRequest { vault, script, places: &self.places, request, issuer };
+        let State { script, grants, .. } = &mut *state;
+        let mut asked = EndpointRequest { grants, script, origins: &self.origins, request, issuer };
         let mut answer = match Route::of(request, issuer) {
             Route::ResourceMetadata => asked.resource_metadata(),
             Route::ServerMetadata => asked.server_metadata(),
@@ -251,10 +249,10 @@ impl ServerState {
 
 impl State {
     /// Records a request and returns its fault.
-    fn hear(&mut self, request: &Request, issuer: Issuer) -> Option<Fault> {
-        let mut record = request.record(issuer.name());
+    fn record(&mut self, request: &Request, issuer: Issuer) -> Option<Fault> {
+        let mut record = request.record(issuer);
         record["form"] = endpoints::form(request).into();
-        self.log.push(RecordedRequest::from_json(&record));
+        self.log.extend(serde_json::from_value::<RecordedRequest>(record).ok());
         if self.log.len() > MAX_REQUESTS {
             self.log.remove(0);
         }

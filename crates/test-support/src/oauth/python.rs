@@ -7,20 +7,6 @@ use serde_json::{Value, json};
 use super::process::AuthServer;
 use crate::mcp::installed::python_script;
 
-#[derive(Debug, Clone)]
-pub struct PythonOptions {
-    pub access_seconds: u32,
-    /// Clients registered from the start, as the SDK stores them: `client_id`, `client_secret`,
-    /// `redirect_uris`, `token_endpoint_auth_method` and so on.
-    pub clients: Vec<Value>,
-}
-
-impl Default for PythonOptions {
-    fn default() -> Self {
-        Self { access_seconds: 3600, clients: Vec::new() }
-    }
-}
-
 /// The authorization server of the Python SDK, and an MCP server behind it, on one port.
 ///
 /// - The MCP server supports Streamable HTTP in both protocol generations; its one tool is
@@ -39,11 +25,11 @@ pub struct PythonOauth {
 }
 
 impl PythonOauth {
-    pub fn start(options: &PythonOptions) -> Self {
+    /// Starts it with clients that are registered from the start, as the SDK stores them:
+    /// `client_id`, `client_secret`, `redirect_uris`, `token_endpoint_auth_method` and so on.
+    pub fn start(clients: &[Value]) -> Self {
         let mut launch = python_script("oauth_server.py", &[]);
-        let options =
-            json!({ "access_seconds": options.access_seconds, "clients": options.clients });
-        launch.env.push(("OAUTH_OPTIONS".to_owned(), options.to_string()));
+        launch.env.push(("OAUTH_CLIENTS".to_owned(), json!(clients).to_string()));
         Self { server: AuthServer::start(&launch) }
     }
 

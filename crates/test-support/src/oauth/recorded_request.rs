@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::Value;
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RecordedRequest {
     /// The server that received it: `issuer`, `mcp` or `documents`; for
     /// [`FaultyAuthServer`](super::FaultyAuthServer), `main` or `other`.
@@ -14,6 +15,7 @@ pub struct RecordedRequest {
     /// Names in lower case.
     pub headers: BTreeMap<String, String>,
     /// The fields of a form or the members of a JSON object; empty when the body was neither.
+    #[serde(default)]
     pub form: Value,
 }
 
@@ -31,19 +33,6 @@ impl RecordedRequest {
 
     pub fn route(&self) -> &str {
         self.path.split('?').next().unwrap_or_default()
-    }
-
-    pub(super) fn from_json(record: &Value) -> Self {
-        let word = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
-        let headers = record["headers"].as_object().into_iter().flatten();
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Self {
-            server: word("server"),
-            method: word("method"),
-            path: word("path"),
-            headers: headers.map(|(name, value)| (name.clone(), text(value))).collect(),
-            form: record["form"].clone(),
-        }
     }
 }
 

@@ -4,13 +4,12 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use super::data::{DATA, Programs};
 use super::{MAX_CONNECTIONS, StopMode};
-use crate::wait::{DEADLINE, eventually};
+use crate::process_tree;
+use crate::wait::{DEADLINE, eventually, holds_within};
 
-const POLL: Duration = Duration::from_millis(2);
 /// The first release that can sync a whole file system at once.
 const SYNCFS_SINCE: u32 = 14;
 
@@ -80,18 +79,13 @@ impl Server {
     /// Kills the postmaster, then its children, which run a moment longer and would keep the next
     /// server from starting.
     pub(super) fn kill_all(mut self) {
-        let list = format!("/proc/{0}/task/{0}/children", self.child.id());
-        let children = fs::read_to_string(list).unwrap_or_default();
+        let children = process_tree::children(self.child.id());
         let _ = self.child.kill();
-        for child in children.split_whitespace() {
-            let _ = Command::new("kill").args(["-KILL", child]).stderr(Stdio::null()).status();
-        }
+        children.iter().copied().for_each(process_tree::kill);
         let _ = self.child.wait();
-        let runs = |child: &str| {
-            let status = fs::read_to_string(format!("/proc/{child}/status"));
-            status.is_ok_and(|status| !status.contains("State:\tZ"))
-        };
-        eventually("all processes of PostgreSQL end", || !children.split_whitespace().any(runs));
+        eventually("all processes of PostgreSQL end", || {
+            !children.iter().any(|child| process_tree::is_running(*child))
+        });
     }
 
     pub(super) fn has_exited(&mut self) -> bool {
@@ -104,14 +98,7 @@ impl Server {
     }
 
     fn ends_in_time(&mut self) -> bool {
-        let deadline = Instant::now() + DEADLINE;
-        while Instant::now() < deadline {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return true;
-            }
-            std::thread::sleep(POLL);
-        }
-        false
+        holds_within(DEADLINE, || self.has_exited())
     }
 }
 

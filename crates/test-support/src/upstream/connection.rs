@@ -23,41 +23,41 @@ use crate::wait::lock;
 const STACK_BYTES: usize = 256 * 1024;
 
 /// Accepts connections in a thread until the port is closed.
-pub(super) fn accept(site: &Arc<ServerState>, listener: TcpListener) {
-    site.closing.store(false, Ordering::SeqCst);
-    site.open.store(true, Ordering::SeqCst);
-    let site = Arc::clone(site);
+pub(super) fn accept(state: &Arc<ServerState>, listener: TcpListener) {
+    state.closing.store(false, Ordering::SeqCst);
+    state.open.store(true, Ordering::SeqCst);
+    let state = Arc::clone(state);
     thread::spawn(move || {
         while let Ok((stream, _)) = listener.accept() {
-            if site.closing.load(Ordering::SeqCst) {
+            if state.closing.load(Ordering::SeqCst) {
                 break;
             }
-            let number = site.connections.fetch_add(1, Ordering::SeqCst);
+            let number = state.connections.fetch_add(1, Ordering::SeqCst);
             let Ok(twin) = stream.try_clone() else { continue };
-            lock(&site.live).insert(number, OpenConnection { stream: twin, cut: false });
-            let inside = Arc::clone(&site);
+            lock(&state.live).insert(number, OpenConnection { stream: twin, cut: false });
+            let inside = Arc::clone(&state);
             let talk = move || {
                 // The client may have disconnected.
                 let _ = converse(&inside, number, &stream);
                 lock(&inside.live).remove(&number);
             };
             if thread::Builder::new().stack_size(STACK_BYTES).spawn(talk).is_err() {
-                lock(&site.live).remove(&number);
+                lock(&state.live).remove(&number);
             }
         }
         drop(listener);
-        site.open.store(false, Ordering::SeqCst);
+        state.open.store(false, Ordering::SeqCst);
     });
 }
 
-fn converse(site: &ServerState, connection: usize, stream: &TcpStream) -> io::Result<()> {
+fn converse(state: &ServerState, connection: usize, stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     while let Some(request) = Request::read(&mut reader)? {
-        let exchange = site.record(connection, &request);
-        let in_flight = site.enter();
-        let result = respond(site, &exchange, &request, stream);
-        let was_cut = || lock(&site.live).get(&connection).is_some_and(|live| live.cut);
+        let exchange = state.record(connection, &request);
+        let in_flight = state.enter();
+        let result = respond(state, &exchange, &request, stream);
+        let was_cut = || lock(&state.live).get(&connection).is_some_and(|live| live.cut);
         exchange.end(match &result {
             Ok(_) => Outcome::Answered,
             Err(_) if was_cut() => Outcome::Cut,
@@ -74,7 +74,7 @@ fn converse(site: &ServerState, connection: usize, stream: &TcpStream) -> io::Re
 
 /// Answers one request; an error means that the client disconnected.
 fn respond(
-    site: &ServerState,
+    state: &ServerState,
     exchange: &Exchange,
     request: &Request,
     stream: &TcpStream,
@@ -85,26 +85,23 @@ fn respond(
         let body = dialect.error(status, message).to_string();
         send(exchange, stream, &Reply::json(status, body))
     };
-    if !has_key(site, request) {
+    if !has_key(state, request) {
         return refused(401, "Incorrect API key provided.");
     }
     match (request.method.as_str(), path) {
         ("GET", "/v1/models") => {
-            let models = dialect.models(&lock(&site.control).models).to_string();
+            let models = dialect.models(&lock(&state.control).models).to_string();
             return send(exchange, stream, &Reply::json(200, models));
         }
-        ("POST", path) if media::is_path(path) => {
-            return media::respond(site, exchange, request, stream);
-        }
         ("POST", path) if pass_through::is_path(path) => {
-            return pass_through::respond(site, exchange, request, stream);
+            return pass_through::respond(state, exchange, request, stream);
         }
         // An image that an answer can refer to by its URL.
         ("GET", "/v1/files/picture.png") => {
             let reply = Reply::empty(200).header("Content-Type", "image/png");
             return send(exchange, stream, &reply.body(media::png("picture")));
         }
-        ("POST", "/v1/responses") if lock(&site.control).responses == ResponsesApi::Absent => {
+        ("POST", "/v1/responses") if lock(&state.control).responses == ResponsesApi::Absent => {
             let body = json!({"detail": "Not Found"}).to_string();
             return send(exchange, stream, &Reply::json(404, body));
         }
@@ -125,13 +122,13 @@ fn respond(
         return refused(400, &complaint);
     }
     let ask = ModelRequest::read(dialect, &body);
-    let step = site.choose(&ask);
-    StepRunner { site, exchange, ask: &ask, stream }.play(&step)
+    let step = state.choose(&ask);
+    StepRunner { state, exchange, ask: &ask, stream }.play(&step)
 }
 
-fn has_key(site: &ServerState, request: &Request) -> bool {
+fn has_key(state: &ServerState, request: &Request) -> bool {
     let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
-    lock(&site.control).open_door
-        || bearer == Some(&site.key)
-        || request.header("x-api-key") == Some(&site.key)
+    lock(&state.control).accepts_any_key
+        || bearer == Some(&state.key)
+        || request.header("x-api-key") == Some(&state.key)
 }

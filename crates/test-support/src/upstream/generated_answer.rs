@@ -49,7 +49,7 @@ impl<'a> GeneratedAnswer<'a> {
             Step::GateBetween(first, second) => words(first).chain(words(second)).collect(),
             Step::Turn(text, made) => {
                 let call = |(number, (name, arguments)): (usize, &(String, String))| ToolCall {
-                    id: format!("call_{number}_{}", ask.tools_said.len()),
+                    id: format!("call_{number}_{}", ask.tool_results.len()),
                     name: name.clone(),
                     arguments: arguments.clone(),
                 };
@@ -100,8 +100,8 @@ fn reply(ask: &ModelRequest) -> String {
         TextFormat::Json => return json!({"echo": ask.text}).to_string(),
         TextFormat::Text => {}
     }
-    if !ask.tools_said.is_empty() {
-        return format!("tool said: {}", ask.tools_said.join(", "));
+    if !ask.tool_results.is_empty() {
+        return format!("tool said: {}", ask.tool_results.join(", "));
     }
     match ask.images {
         0 => ask.text.clone(),
@@ -117,7 +117,7 @@ fn calls(ask: &ModelRequest) -> Vec<ToolCall> {
     let mentioned = || ask.tools.iter().filter(|tool| ask.text.contains(&tool.name)).collect();
     let first = || ask.tools.iter().take(1).collect();
     let chosen: Vec<&Tool> = match &ask.choice {
-        _ if !ask.tools_said.is_empty() => Vec::new(),
+        _ if !ask.tool_results.is_empty() => Vec::new(),
         ToolChoice::Never => Vec::new(),
         ToolChoice::Named(name) => ask.tools.iter().filter(|tool| tool.name == *name).collect(),
         ToolChoice::Any => first(),

@@ -4,19 +4,13 @@
 //! The bytes depend only on the request. A [`Step`](super::Step) defines the response as
 //! everywhere; wrong bytes are [`Step::Raw`](super::Step::Raw).
 
-use std::net::TcpStream;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Crc;
 use serde_json::{Value, json};
 
 use super::dialect::{CREATED, Dialect};
-use super::model_request::ModelRequest;
-use super::recorded_request::Exchange;
-use super::server_state::ServerState;
-use super::step_runner::{StepRunner, send};
-use crate::http::{Replied, Reply, Request};
+use crate::http::Reply;
 
 /// The side of an image, in pixels.
 const SIDE: usize = 16;
@@ -86,33 +80,11 @@ pub(super) fn seed(text: &str) -> u64 {
     })
 }
 
-pub(super) fn is_path(path: &str) -> bool {
-    matches!(path, "/v1/images/generations" | "/v1/audio/speech")
-}
-
-pub(super) fn respond(
-    site: &ServerState,
-    exchange: &Exchange,
-    request: &Request,
-    stream: &TcpStream,
-) -> Replied {
-    let body: Value = request.json();
-    let is_image = request.path.starts_with("/v1/images");
-    let words = if is_image { "prompt" } else { "input" };
-    let text = body[words].as_str().unwrap_or_default();
-    let is_complete = !text.is_empty() && (is_image || body["voice"].is_string());
-    if !is_complete || body["stream"] == true {
-        let message = format!("you must provide `{words}` and `voice`, and no `stream`");
-        let body = Dialect::Chat.error(400, &message).to_string();
-        return send(exchange, stream, &Reply::json(400, body));
+pub(super) fn images(body: &Value) -> Reply {
+    if body["stream"] == true {
+        return refusal("`stream` is not supported");
     }
-    let ask = ModelRequest::of_text(&body["model"], text);
-    let step = site.choose(&ask);
-    let reply = if is_image { images(&body, text) } else { speech(&body, text) };
-    StepRunner { site, exchange, ask: &ask, stream }.play_media(&step, &reply)
-}
-
-pub(super) fn images(body: &Value, text: &str) -> Reply {
+    let text = body["prompt"].as_str().unwrap_or_default();
     let count = body["n"].as_u64().unwrap_or(1);
     let image = |number: u64| {
         let words = if number == 0 { text.to_owned() } else { format!("{text} {number}") };
@@ -122,11 +94,19 @@ pub(super) fn images(body: &Value, text: &str) -> Reply {
     Reply::json(200, json!({"created": CREATED, "data": data}).to_string())
 }
 
-fn speech(body: &Value, text: &str) -> Reply {
+pub(super) fn speech(body: &Value) -> Reply {
+    if !body["voice"].is_string() || body["stream"] == true {
+        return refusal("you must provide `voice`, and no `stream`");
+    }
+    let text = body["input"].as_str().unwrap_or_default();
     let (media_type, bytes) = match body["response_format"].as_str() {
         Some("wav") => ("audio/wav", wav(text)),
         Some("pcm") => ("audio/pcm", wav(text)[44..].to_vec()),
         _ => ("audio/mpeg", mp3()),
     };
     Reply::empty(200).header("Content-Type", media_type).body(bytes)
+}
+
+pub(super) fn refusal(message: &str) -> Reply {
+    Reply::json(400, Dialect::Chat.error(400, message).to_string())
 }

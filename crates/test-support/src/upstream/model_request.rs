@@ -11,7 +11,7 @@ pub(super) struct ModelRequest {
     /// The last message of the user.
     pub(super) text: String,
     /// Results of tools, if they are the last thing in the conversation.
-    pub(super) tools_said: Vec<String>,
+    pub(super) tool_results: Vec<String>,
     pub(super) images: usize,
     pub(super) tools: Vec<Tool>,
     pub(super) choice: ToolChoice,
@@ -66,7 +66,7 @@ impl ModelRequest {
             dialect,
             model: text(&body["model"]),
             text: said.text,
-            tools_said: said.by_tools,
+            tool_results: said.tool_results,
             images: said.images,
             tools: items(&body["tools"]).filter_map(tool).collect(),
             choice: choice(&body["tool_choice"]),
@@ -79,7 +79,7 @@ impl ModelRequest {
 #[derive(Default)]
 struct LastTurn {
     text: String,
-    by_tools: Vec<String>,
+    tool_results: Vec<String>,
     images: usize,
 }
 
@@ -89,8 +89,8 @@ impl LastTurn {
         for message in items(messages) {
             match message["role"].as_str() {
                 Some("user") => said.user(&message["content"]),
-                Some("tool") => said.by_tools.push(joined(&message["content"])),
-                _ => said.by_tools.clear(),
+                Some("tool") => said.tool_results.push(joined(&message["content"])),
+                _ => said.tool_results.clear(),
             }
         }
         said
@@ -104,11 +104,11 @@ impl LastTurn {
         for item in items(input) {
             match (item["type"].as_str(), item["role"].as_str()) {
                 (Some("function_call_output"), _) => {
-                    said.by_tools.push(joined(&item["output"]));
+                    said.tool_results.push(joined(&item["output"]));
                     said.images += images(&item["output"]);
                 }
                 (None | Some("message"), Some("user")) => said.user(&item["content"]),
-                _ => said.by_tools.clear(),
+                _ => said.tool_results.clear(),
             }
         }
         said
@@ -117,27 +117,27 @@ impl LastTurn {
     fn of_messages(messages: &Value) -> Self {
         let mut said = Self::default();
         for message in items(messages) {
-            said.by_tools.clear();
+            said.tool_results.clear();
             if message["role"] == "user" {
                 for block in items(&message["content"]) {
                     if block["type"] == "tool_result" {
-                        said.by_tools.push(joined(&block["content"]));
+                        said.tool_results.push(joined(&block["content"]));
                     }
                 }
-                let by_tools = std::mem::take(&mut said.by_tools);
+                let tool_results = std::mem::take(&mut said.tool_results);
                 let before = said.text.clone();
                 said.user(&message["content"]);
-                if !by_tools.is_empty() && said.text.is_empty() {
+                if !tool_results.is_empty() && said.text.is_empty() {
                     said.text = before;
                 }
-                said.by_tools = by_tools;
+                said.tool_results = tool_results;
             }
         }
         said
     }
 
     fn user(&mut self, content: &Value) {
-        self.by_tools.clear();
+        self.tool_results.clear();
         self.text = joined(content);
         self.images += images(content);
     }

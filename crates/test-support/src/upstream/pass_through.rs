@@ -1,5 +1,5 @@
-//! Paths that a proxy passes on: embeddings, moderations, reranking, completions, changes of images,
-//! and transcriptions. The answers depend only on the request.
+//! Paths without a conversation: embeddings, moderations, reranking, completions, images, speech and
+//! transcriptions. The answers depend only on the request.
 
 use std::net::TcpStream;
 
@@ -7,8 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::dialect::{CREATED, Dialect};
-use super::media::{images, seed};
+use super::dialect::CREATED;
+use super::media::{images, refusal, seed, speech};
 use super::model_request::ModelRequest;
 use super::recorded_request::Exchange;
 use super::server_state::ServerState;
@@ -31,16 +31,15 @@ fn answer_of(path: &str) -> Option<(&'static str, MakeReply)> {
         "/v1/moderations" => ("input", moderations),
         "/v1/rerank" => ("query", rerank),
         "/v1/completions" => ("prompt", completions),
-        "/v1/images/edits" => {
-            ("prompt", |form| images(form, form["prompt"].as_str().unwrap_or_default()))
-        }
+        "/v1/images/generations" | "/v1/images/edits" => ("prompt", images),
+        "/v1/audio/speech" => ("input", speech),
         "/v1/audio/transcriptions" => ("file", transcription),
         _ => return None,
     })
 }
 
 pub(super) fn respond(
-    site: &ServerState,
+    state: &ServerState,
     exchange: &Exchange,
     request: &Request,
     stream: &TcpStream,
@@ -54,16 +53,15 @@ pub(super) fn respond(
     };
     if body[field].is_null() || !body["model"].is_string() {
         let message = format!("you must provide `model` and `{field}`");
-        let body = Dialect::Chat.error(400, &message).to_string();
-        return send(exchange, stream, &Reply::json(400, body));
+        return send(exchange, stream, &refusal(&message));
     }
     let text = match &body[field] {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     let ask = ModelRequest::of_text(&body["model"], &text);
-    let step = site.choose(&ask);
-    StepRunner { site, exchange, ask: &ask, stream }.play_media(&step, &answer(&body))
+    let step = state.choose(&ask);
+    StepRunner { state, exchange, ask: &ask, stream }.play_media(&step, &answer(&body))
 }
 
 /// The fields of a form; of a file, its name and its length.

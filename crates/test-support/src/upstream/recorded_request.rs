@@ -1,9 +1,8 @@
 //! A request that the model server received, and its outcome.
 
+use std::ops::Deref;
 use std::sync::Mutex;
 use std::time::Instant;
-
-use serde_json::Value;
 
 use crate::http::Request;
 use crate::wait::lock;
@@ -21,12 +20,7 @@ pub enum Outcome {
 
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
-    pub method: String,
-    /// Path and query.
-    pub path: String,
-    /// All headers in the order received, names in lower case.
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+    request: Request,
     /// The number of its connection, from 0.
     pub connection: usize,
     /// The time when it was completely received.
@@ -37,15 +31,11 @@ pub struct RecordedRequest {
     pub sent_bytes: usize,
 }
 
-impl RecordedRequest {
-    /// The first header of this name, which is given in lower case.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
-    }
+impl Deref for RecordedRequest {
+    type Target = Request;
 
-    /// The body as JSON; null when it is not JSON.
-    pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_default()
+    fn deref(&self) -> &Request {
+        &self.request
     }
 }
 
@@ -58,12 +48,8 @@ pub(super) struct Exchange {
 
 impl Exchange {
     pub(super) fn new(number: usize, connection: usize, request: &Request) -> Self {
-        let Request { method, path, headers, body } = request.clone();
         let seen = RecordedRequest {
-            method,
-            path,
-            headers,
-            body,
+            request: request.clone(),
             connection,
             came: Instant::now(),
             ended: None,

@@ -44,7 +44,7 @@ pub(super) struct Control {
     pub(super) models: Vec<String>,
     pub(super) responses: ResponsesApi,
     /// Whether no key is required.
-    pub(super) open_door: bool,
+    pub(super) accepts_any_key: bool,
 }
 
 impl ServerState {
@@ -61,7 +61,7 @@ impl ServerState {
                 default: Step::Echo,
                 models: MODELS.map(str::to_owned).to_vec(),
                 responses: ResponsesApi::Offered,
-                open_door: false,
+                accepts_any_key: false,
             }),
             exchanges: Mutex::default(),
             live: Mutex::default(),
@@ -99,7 +99,7 @@ impl ServerState {
     pub(super) fn enter(&self) -> InFlight<'_> {
         let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_in_flight.fetch_max(now, Ordering::SeqCst);
-        InFlight { site: self }
+        InFlight { state: self }
     }
 
     pub(super) fn cut_connections(&self) {
@@ -125,11 +125,11 @@ impl ServerState {
 }
 
 pub(super) struct InFlight<'a> {
-    site: &'a ServerState,
+    state: &'a ServerState,
 }
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.site.in_flight.fetch_sub(1, Ordering::SeqCst);
+        self.state.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }

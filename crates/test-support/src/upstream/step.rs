@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde::de::{IntoDeserializer, value};
+
 /// Size of the huge answer unless its name has one: above any limit of a proxy.
 const HUGE_MEBIBYTES: usize = 64;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// A correct answer that repeats the last user message. With tools, if one is required or the
     /// message contains the word `tool` or a tool's name: a call with matching arguments (two calls
@@ -13,6 +17,7 @@ pub enum Step {
     /// matching value. With images: `I saw N images`.
     Echo,
     /// `I saw N images`, whatever else the request says.
+    #[serde(skip)]
     Images,
     /// [`Echo`](Self::Echo) after a delay.
     Slow(Duration),
@@ -28,6 +33,7 @@ pub enum Step {
     /// The first event, then the rest after the gate is opened.
     GateMid,
     /// The first text, word by word, then the second one after the gate is opened.
+    #[serde(skip)]
     GateBetween(&'static str, &'static str),
     /// Closes the connection without a byte.
     CutBeforeFirst,
@@ -70,16 +76,20 @@ pub enum Step {
     /// An answer without end, as fast as the client reads it.
     Endless,
     /// The responder's answer to the last user message, after a delay.
+    #[serde(skip)]
     Speak(Responder, Duration),
     /// This text, word by word, and these calls: names and raw arguments.
+    #[serde(skip)]
     Turn(&'static str, Vec<(String, String)>),
     /// These bytes as a whole response.
+    #[serde(skip)]
     Raw {
         status: u16,
         media_type: String,
         body: Vec<u8>,
     },
     /// These bytes as an event stream, one write each.
+    #[serde(skip)]
     RawStream(Vec<Vec<u8>>),
 }
 
@@ -112,58 +122,28 @@ impl Step {
     /// | `empty`, `no-done`, `no-usage`, `lies-usage`, `huge`, `huge-MIB` | end, but not correctly
     /// |
     pub fn named(name: &str) -> Option<Self> {
-        let plain = match name {
-            "echo" => Self::Echo,
-            "shatter" => Self::Shatter,
-            "gate" => Self::Gate,
-            "gate-mid" => Self::GateMid,
-            "cut-before-first" => Self::CutBeforeFirst,
-            "cut-after-head" => Self::CutAfterHead,
-            "cut-mid-event" => Self::CutMidEvent,
-            "reset" => Self::Reset,
-            "reset-mid" => Self::ResetMid,
-            "malformed-json" => Self::MalformedJson,
-            "malformed-sse" => Self::MalformedSse,
-            "html-error" => Self::HtmlError,
-            "hang" => Self::Hang,
-            "hang-mid" => Self::HangMid,
-            "empty" => Self::Empty,
-            "no-done" => Self::NoDone,
-            "error-event" => Self::ErrorEvent,
-            "no-usage" => Self::NoUsage,
-            "lies-usage" => Self::LiesUsage,
-            "huge" => Self::Huge(HUGE_MEBIBYTES),
-            "endless" => Self::Endless,
-            _ => return Self::with_numbers(name),
-        };
-        Some(plain)
+        if name == "huge" {
+            return Some(Self::Huge(HUGE_MEBIBYTES));
+        }
+        let plain: Result<Self, value::Error> = Self::deserialize(name.into_deserializer());
+        plain.ok().or_else(|| Self::with_numbers(name))
     }
 
     fn with_numbers(name: &str) -> Option<Self> {
-        let rest = |prefix: &str| name.strip_prefix(prefix);
-        let milliseconds = |text: &str| text.parse().ok().map(Duration::from_millis);
-        if let Some(pause) = rest("slow-") {
-            return milliseconds(pause).map(Self::Slow);
-        }
-        if let Some(both) = rest("drip-") {
-            let (count, pause) = both.split_once('-')?;
-            return Some(Self::Drip(count.parse().ok()?, milliseconds(pause)?));
-        }
-        if let Some(count) = rest("chunks-") {
-            return count.parse().ok().map(Self::Chunks);
-        }
-        if let Some(count) = rest("cut-after-") {
-            return count.parse().ok().map(Self::CutAfter);
-        }
-        if let Some(size) = rest("huge-") {
-            return size.parse().ok().map(Self::Huge);
-        }
-        if let Some(both) = rest("retry-") {
-            let (status, seconds) = both.split_once('-')?;
-            return Some(Self::RetryAfter(status.parse().ok()?, seconds.parse().ok()?));
-        }
-        let status = rest("status-")?.parse().ok()?;
-        (400..600).contains(&status).then_some(Self::Status(status))
+        let (kind, numbers) = name.split_at(name.find(|letter: char| letter.is_ascii_digit())?);
+        let numbers: Result<Vec<u64>, _> = numbers.split('-').map(str::parse).collect();
+        let count = |number: u64| usize::try_from(number).ok();
+        let status = |number: u64| u16::try_from(number).ok();
+        Some(match (kind, &numbers.ok()?[..]) {
+            ("slow-", &[pause]) => Self::Slow(Duration::from_millis(pause)),
+            ("drip-", &[words, pause]) => Self::Drip(count(words)?, Duration::from_millis(pause)),
+            ("chunks-", &[words]) => Self::Chunks(count(words)?),
+            ("cut-after-", &[events]) => Self::CutAfter(count(events)?),
+            ("huge-", &[size]) => Self::Huge(count(size)?),
+            ("retry-", &[code, seconds]) => Self::RetryAfter(status(code)?, seconds),
+            ("status-", &[code @ 400..600]) => Self::Status(status(code)?),
+            _ => return None,
+        })
     }
 
     /// The step that a message names in double brackets.

@@ -38,7 +38,7 @@ pub(super) fn send(exchange: &Exchange, stream: &TcpStream, reply: &Reply) -> Re
 
 /// Answers one request. Every error means that the client disconnected.
 pub(super) struct StepRunner<'a> {
-    pub(super) site: &'a ServerState,
+    pub(super) state: &'a ServerState,
     pub(super) exchange: &'a Exchange,
     pub(super) ask: &'a ModelRequest,
     pub(super) stream: &'a TcpStream,
@@ -218,7 +218,7 @@ impl StepRunner<'_> {
 
     /// A message with everything that a proxy must not pass on.
     fn failure(&self, status: u16) -> String {
-        let (origin, key) = (self.site.origin(), &self.site.key);
+        let (origin, key) = (self.state.origin(), &self.state.key);
         format!("scripted {status}: `messages` is not liked at {origin}/internal with key {key}")
     }
 
@@ -272,7 +272,7 @@ impl StepRunner<'_> {
     }
 
     fn wait_at_gate(&self) -> io::Result<()> {
-        while !self.site.gate.load(Ordering::SeqCst) {
+        while !self.state.gate.load(Ordering::SeqCst) {
             self.wait(GATE_POLL)?;
         }
         Ok(())

@@ -1,6 +1,5 @@
 //! Starts `agent up` and reads a streamed answer.
 
-use std::env;
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -31,11 +30,7 @@ pub(super) fn stream_from(
     agent_home: &Path,
     log_folder: &Path,
 ) -> Result<String> {
-    for (name, _) in env::vars_os() {
-        if name.to_string_lossy().starts_with("AGENT_") {
-            command.env_remove(name);
-        }
-    }
+    process::remove_agent_settings(&mut command);
     let started = Instant::now();
     let port = free_port()?;
     let listen = format!("127.0.0.1:{port}");

@@ -1,6 +1,6 @@
 //! Packages that a member must not depend on, directly or indirectly.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cargo_metadata::{DependencyKind, Metadata};
 
@@ -76,34 +76,23 @@ impl Graph {
 
     /// The shortest chain of dependencies from one package to another.
     fn chain(&self, from: &str, to: &str) -> Option<Vec<String>> {
-        let mut reached_from: BTreeMap<&str, &str> = BTreeMap::new();
-        let mut queue = VecDeque::from([from]);
-        while let Some(package) = queue.pop_front() {
-            for dependency in self.dependencies.get(package).into_iter().flatten() {
-                if dependency == from || reached_from.contains_key(dependency.as_str()) {
+        let mut seen = BTreeSet::from([from]);
+        let mut chains = VecDeque::from([vec![from]]);
+        while let Some(chain) = chains.pop_front() {
+            let last = chain.last().and_then(|package| self.dependencies.get(*package));
+            for dependency in last.into_iter().flatten() {
+                if !seen.insert(dependency) {
                     continue;
                 }
-                reached_from.insert(dependency, package);
+                let chain = [&chain[..], &[dependency]].concat();
                 if dependency == to {
-                    return Some(walk_back(&reached_from, from, dependency));
+                    return Some(chain.into_iter().map(str::to_owned).collect());
                 }
-                queue.push_back(dependency);
+                chains.push_back(chain);
             }
         }
         None
     }
-}
-
-fn walk_back(reached_from: &BTreeMap<&str, &str>, from: &str, to: &str) -> Vec<String> {
-    let mut chain = vec![to.to_owned()];
-    let mut package = to;
-    while package != from {
-        let Some(previous) = reached_from.get(package) else { break };
-        package = previous;
-        chain.push(package.to_owned());
-    }
-    chain.reverse();
-    chain
 }
 
 #[cfg(test)]

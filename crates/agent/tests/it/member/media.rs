@@ -3,7 +3,6 @@
 use std::fs;
 
 use agent_test_support::command::ProgramOutput;
-use agent_test_support::upstream::RecordedRequest;
 use agent_test_support::upstream::media::{mp3, png};
 use serde_json::Value;
 
@@ -34,7 +33,7 @@ fn artifacts_are_listed_and_images_shown_if_supported() {
     assert_eq!((&made["object"], &made["capability"]), (&"media.run".into(), &"image".into()));
     // The prompt is what was typed.
     let asked: Vec<Value> =
-        club.ground.upstream.completions().iter().map(RecordedRequest::json).collect();
+        club.ground.upstream.completions().iter().map(|seen| seen.json()).collect();
     assert_eq!(asked[0]["prompt"], "a lighthouse");
     let with = |name: &str, value: &str| {
         let mut command = club.command(&served.address, &paint);

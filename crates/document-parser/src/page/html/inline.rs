@@ -12,7 +12,6 @@ const MAX_HREF: usize = 2048;
 /// Texts of links from a heading to itself.
 const ANCHORS: &[&str] = &["", "#", "¶", "§", "🔗", "⚓", "Permalink", "permalink"];
 
-/// Output format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextStyle {
     Markdown,
@@ -119,13 +118,7 @@ impl<'a> InlineRenderer<'a> {
             append(out, &inner);
             return;
         }
-        if inner.starts_with(char::is_whitespace) {
-            push_space(out);
-        }
-        out.push_str(&format!("{mark}{trimmed}{mark}"));
-        if inner.ends_with(char::is_whitespace) {
-            push_space(out);
-        }
+        push_with_spaces_of(&inner, &format!("{mark}{trimmed}{mark}"), out);
     }
 
     fn code(&mut self, node: &NodeRef<'_>, out: &mut String) {
@@ -159,17 +152,11 @@ impl<'a> InlineRenderer<'a> {
         if text.is_empty() {
             return;
         }
-        if inner.starts_with(char::is_whitespace) {
-            push_space(out);
-        }
-        if self.is_markdown() {
-            out.push_str(&format!("[{}]({})", text.replace(']', "\\]"), target(&url)));
-        } else {
-            out.push_str(&text);
-        }
-        if inner.ends_with(char::is_whitespace) {
-            push_space(out);
-        }
+        let link = match self.style {
+            TextStyle::Markdown => format!("[{}]({})", text.replace(']', "\\]"), target(&url)),
+            TextStyle::Text => text,
+        };
+        push_with_spaces_of(&inner, &link, out);
     }
 
     /// The target of a link to a page.
@@ -200,6 +187,17 @@ fn target(url: &Url) -> String {
     url.as_str().replace('(', "%28").replace(')', "%29").replace(' ', "%20")
 }
 
+/// Appends a text, with spaces around it where the original has them.
+fn push_with_spaces_of(original: &str, text: &str, out: &mut String) {
+    if original.starts_with(char::is_whitespace) {
+        push_space(out);
+    }
+    out.push_str(text);
+    if original.ends_with(char::is_whitespace) {
+        push_space(out);
+    }
+}
+
 fn push_space(out: &mut String) {
     if !out.ends_with([' ', '\n']) {
         out.push(' ');
@@ -216,7 +214,6 @@ fn append(out: &mut String, inner: &str) {
     out.push_str(inner);
 }
 
-/// The length of the longest run of a character.
 pub(super) fn longest_run(text: &str, wanted: char) -> usize {
     let (mut longest, mut run) = (0, 0);
     for letter in text.chars() {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dom_query::{Document as Dom, NodeRef};
+use dom_query::Document as Dom;
 use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
@@ -81,28 +81,14 @@ pub(super) struct NestingDepths {
 }
 
 pub(super) fn depths(dom: &Dom) -> NestingDepths {
-    let (mut deepest, mut sum, mut level) = (0, 0, 0_usize);
-    let mut next = dom.root().first_child();
-    while let Some(node) = next {
-        deepest = deepest.max(level);
-        sum += level;
-        if let Some(child) = node.first_child() {
-            level += 1;
-            next = Some(child);
-            continue;
-        }
-        next = None;
-        let mut up: Option<NodeRef<'_>> = Some(node);
-        while let Some(node) = up {
-            next = node.next_sibling();
-            if next.is_some() {
-                break;
-            }
-            level = level.saturating_sub(1);
-            up = node.parent();
-        }
+    let mut depths = NestingDepths { deepest: 0, sum: 0 };
+    let mut open: Vec<_> = dom.root().children_it(false).map(|node| (node, 0)).collect();
+    while let Some((node, depth)) = open.pop() {
+        depths.deepest = depths.deepest.max(depth);
+        depths.sum += depth;
+        open.extend(node.children_it(false).map(|child| (child, depth + 1)));
     }
-    NestingDepths { deepest, sum }
+    depths
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use agent_test_support::oauth::{
-    Endpoint, Fault, FaultyAuthServer, FeatureSupport, Oidc, OidcOptions, Script, SignInResult,
-    visit, visit_and_refuse,
+    Endpoint, Fault, FaultyAuthServer, Oidc, OidcOptions, Script, SignInResult, visit,
+    visit_and_refuse,
 };
 use mcp_client::config::ServerEntry;
 use mcp_client::oauth::{ClientKind, DeviceCode, DeviceCodeDisplay, Error, LoginOptions};
@@ -58,7 +58,7 @@ async fn failed_login(place: &Place, entry: &ServerEntry, display: &Display) -> 
 
 /// A real server that offers device codes.
 fn oidc(change: impl FnOnce(&mut OidcOptions)) -> Oidc {
-    let mut options = OidcOptions { device_codes: FeatureSupport::Yes, ..OidcOptions::default() };
+    let mut options = OidcOptions { device_codes: true, ..OidcOptions::default() };
     change(&mut options);
     Oidc::start(&options)
 }
@@ -123,7 +123,7 @@ async fn a_refused_device_code_keeps_the_old_tokens() {
 
 #[tokio::test]
 async fn a_document_needs_the_device_grant_to_identify_the_client() {
-    let server = oidc(|options| options.client_documents = FeatureSupport::Yes);
+    let server = oidc(|options| options.client_documents = true);
     let body = |grants: Value| {
         let mut body = mcp_client::oauth::client_document::make("", "agent", None);
         (body["client_id"], body["grant_types"]) = (Value::Null, grants);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent_test_support::oauth::{
-    FaultyAuthServer, Oidc, OidcOptions, PythonOauth, PythonOptions, Script, TokenFormat,
+    FaultyAuthServer, Oidc, OidcOptions, PythonOauth, Script, TokenFormat,
 };
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ async fn login_works(url: &str) -> Place {
 
 #[tokio::test]
 async fn login_works_with_the_python_sdk_server() {
-    let server = PythonOauth::start(&PythonOptions::default());
+    let server = PythonOauth::start(&[]);
     login_works(server.mcp_url()).await;
     assert_eq!(server.clients().len(), 1);
     // What it publishes leaves a client no way without a secret.

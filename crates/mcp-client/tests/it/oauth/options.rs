@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use agent_test_support::oauth::{
-    Challenge, Endpoint, FaultyAuthServer, Oidc, OidcOptions, PythonOauth, PythonOptions,
-    RecordedRequest, Script, SignInResult,
+    Challenge, Endpoint, FaultyAuthServer, Oidc, OidcOptions, PythonOauth, RecordedRequest, Script,
+    SignInResult,
 };
 use agent_test_support::port;
 use mcp_client::config::OauthOptions;
@@ -234,8 +234,7 @@ async fn the_python_server_accepts_both_secret_methods() {
         let (mut client, change) = known(Some(method));
         client["grant_types"] = json!(["authorization_code", "refresh_token"]);
         client["scope"] = json!("mcp:read");
-        let options = PythonOptions { clients: vec![client], ..PythonOptions::default() };
-        let server = PythonOauth::start(&options);
+        let server = PythonOauth::start(&[client]);
         let (place, entry) = (Place::new(), entry_with("py", server.mcp_url(), change));
         place.login(&entry, &Person::signing_in()).await.unwrap();
         let redeemed = &server.token_requests()[0];

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use agent_test_support::disk::SmallDisk;
 use agent_test_support::mcp::example;
-use agent_test_support::oauth::{Endpoint, Fault, PythonOauth, PythonOptions};
+use agent_test_support::oauth::{Endpoint, Fault, PythonOauth};
 use agent_test_support::wait::eventually;
 use mcp_client::content::ToolOutcome;
 use mcp_client::error::ErrorKind;
@@ -86,7 +86,7 @@ fn all_call(all: &mut [Renewing], calls: u32) {
 /// slow one.
 async fn at_python() -> (SignedIn<PythonOauth>, SmallDisk) {
     let disk = SmallDisk::mount(DISK_BYTES);
-    let mut machine = SignedIn::not_yet(PythonOauth::start(&PythonOptions::default()));
+    let mut machine = SignedIn::not_yet(PythonOauth::start(&[]));
     machine.folder = disk.path().join("mcp-tokens");
     machine.sign_in().await;
     (machine, disk)

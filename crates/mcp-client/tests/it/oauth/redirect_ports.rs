@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_test_support::oauth::{
-    Endpoint, Fault, FaultyAuthServer, FeatureSupport, Oidc, OidcOptions, RecordedRequest, Script,
+    Endpoint, Fault, FaultyAuthServer, Oidc, OidcOptions, RecordedRequest, Script,
 };
 use agent_test_support::port;
 use mcp_client::config::OauthOptions;
@@ -286,7 +286,7 @@ fn body() -> Value {
 }
 
 fn documents() -> Oidc {
-    Oidc::start(&OidcOptions { client_documents: FeatureSupport::Yes, ..OidcOptions::default() })
+    Oidc::start(&OidcOptions { client_documents: true, ..OidcOptions::default() })
 }
 
 #[tokio::test]

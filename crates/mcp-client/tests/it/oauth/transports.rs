@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use agent_test_support::oauth::Script;
 use agent_test_support::oauth::{
     Dpop, Endpoint, Fault, FaultyAuthServer, Oidc, OidcOptions, PythonOauth,
 };
-use agent_test_support::oauth::{PythonOptions, Script};
 use mcp_client::Error;
 use mcp_client::config::Protocol;
 use mcp_client::error::ErrorKind;
@@ -18,7 +18,7 @@ use crate::support;
 
 #[tokio::test]
 async fn a_token_is_renewed_without_a_user_in_both_protocols() {
-    let mut machine = SignedIn::not_yet(PythonOauth::start(&PythonOptions::default()));
+    let mut machine = SignedIn::not_yet(PythonOauth::start(&[]));
     machine.sign_in().await;
     for (protocol, era) in [(Protocol::Legacy, Era::Legacy), (Protocol::Stateless, Era::Stateless)]
     {

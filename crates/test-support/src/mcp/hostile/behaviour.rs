@@ -1,6 +1,6 @@
 //! The list of behaviours: for each, a name for the command line and a description.
 
-use std::fmt;
+use super::correct_server::Era;
 
 /// The transports at which a behaviour applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,18 +13,8 @@ pub enum TransportScope {
     Http,
 }
 
-impl fmt::Display for TransportScope {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Self::Any => "any",
-            Self::Stdio => "stdio",
-            Self::Http => "http",
-        })
-    }
-}
-
 macro_rules! behaviours {
-    ($($realm:ident { $($variant:ident $name:literal $about:literal;)* })*) => {
+    ($($transport:ident $era:ident { $($variant:ident $name:literal $about:literal;)* })*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Behaviour {
             $($(#[doc = $about] $variant,)*)*
@@ -41,17 +31,20 @@ macro_rules! behaviours {
                 match self { $($(Self::$variant => $about,)*)* }
             }
 
-            pub fn realm(self) -> TransportScope {
-                match self { $($(Self::$variant => TransportScope::$realm,)*)* }
+            pub(super) fn era(self) -> Era {
+                match self { $($(Self::$variant => Era::$era,)*)* }
+            }
+
+            pub fn transport(self) -> TransportScope {
+                match self { $($(Self::$variant => TransportScope::$transport,)*)* }
             }
         }
     };
 }
 
 behaviours! {
-    Any {
+    Any Legacy {
         Correct "correct" "nothing: version 2025-11-25 with a handshake, -32601 to server/discover";
-        CorrectStateless "correct-stateless" "nothing: version 2026-07-28 only, -32601 to initialize";
 
         InitializeSilent "initialize-silent" "initialize is never answered";
         InitializeLate "initialize-late" "initialize is answered after two seconds";
@@ -60,9 +53,6 @@ behaviours! {
         NoServerVersion "no-server-version" "serverInfo has no version";
         NoServerInfo "no-server-info" "initialize answers without serverInfo and capabilities";
         DiscoverSilent "discover-silent" "server/discover is never answered, initialize works";
-        Modern32601 "modern-32601" "stateless only: initialize gets -32601";
-        Modern32602 "modern-32602" "stateless only: initialize gets -32602";
-        Modern32022 "modern-32022" "stateless only: initialize gets -32022 with data.supported";
         UnsupportedThenLegacy "unsupported-then-legacy" "server/discover gets -32022 with data.supported 2025-11-25, initialize works";
         UnsupportedAlways "unsupported-always" "everything gets -32022 with data.supported 2099-01-01";
 
@@ -119,8 +109,6 @@ behaviours! {
         RugPull "rug-pull" "from the second list on, good has another description and schema";
         ToolsLater "tools-later" "the first list is empty, then `list_changed`, then both tools";
         ListError "list-error" "tools/list gets an error, calls work";
-        FloatTtl "float-ttl" "stateless: ttlMs is 1500.0";
-        NegativeTtl "negative-ttl" "stateless: ttlMs is -1 and cacheScope is unknown";
 
         ProgressForever "progress-forever" "progress for ever and no result";
         ProgressThenResult "progress-then-result" "progress for a second, then the result";
@@ -139,6 +127,25 @@ behaviours! {
         AskFlood "ask-flood" "a call asks 5,000 times roots/list, ping and unknown methods, then is answered";
         AskOddIds "ask-odd-ids" "a call asks with ids null, 1.5, an object and one of the client's own, then is answered";
 
+        TaskOutlives "task-outlives" "a call of good is a task that ends when another client connects";
+        TaskForever "task-forever" "a call of good is a task that never ends";
+        TaskGone "task-gone" "a call of good is a task that is unknown from then on";
+        TaskNoId "task-no-id" "a call of good is a task without an id";
+        TaskOdd "task-odd" "a call of good is a task with odd states, 1,000 notifications and no pause, that ends";
+        HugeResource "huge-resource" "the resource has 100 MB";
+        ManyArguments "many-arguments" "the prompt has 10,000 arguments";
+
+        DieMidCall "die-mid-call" "the process ends with 3 in a call, with a last line on standard error";
+        DieAtOnce "die-at-once" "the process ends with 0 before it reads anything";
+        DieWithSecret "die-with-secret" "the process ends with 1 at once and quotes `HOSTILE_SECRET` on standard error";
+    }
+    Any Stateless {
+        CorrectStateless "correct-stateless" "nothing: version 2026-07-28 only, -32601 to initialize";
+        Modern32601 "modern-32601" "stateless only: initialize gets -32601";
+        Modern32602 "modern-32602" "stateless only: initialize gets -32602";
+        Modern32022 "modern-32022" "stateless only: initialize gets -32022 with data.supported";
+        FloatTtl "float-ttl" "stateless: ttlMs is 1500.0";
+        NegativeTtl "negative-ttl" "stateless: ttlMs is -1 and cacheScope is unknown";
         UnknownResultType "unknown-result-type" "stateless: a call result has an unknown resultType";
         InputRequired "input-required" "stateless: a call asks for input once, checks the state, quotes the answer";
         InputRequiredForever "input-required-forever" "stateless: a call asks for input for ever";
@@ -147,22 +154,10 @@ behaviours! {
         HeaderMismatchOnce "header-mismatch-once" "stateless: the first call gets -32020";
         HeaderMismatchAlways "header-mismatch-always" "stateless: every call gets -32020";
         MissingCapability "missing-capability" "stateless: a call gets -32021";
-
-        TaskOutlives "task-outlives" "a call of good is a task that ends when another client connects";
-        TaskForever "task-forever" "a call of good is a task that never ends";
         TaskForeverStateless "task-forever-stateless" "stateless: a call of good is a task that never ends";
-        TaskGone "task-gone" "a call of good is a task that is unknown from then on";
-        TaskNoId "task-no-id" "a call of good is a task without an id";
-        TaskOdd "task-odd" "a call of good is a task with odd states, 1,000 notifications and no pause, that ends";
         TaskAsksForever "task-asks-forever" "stateless: a call of good is a task that has another question each time";
-        HugeResource "huge-resource" "the resource has 100 MB";
-        ManyArguments "many-arguments" "the prompt has 10,000 arguments";
-
-        DieMidCall "die-mid-call" "the process ends with 3 in a call, with a last line on standard error";
-        DieAtOnce "die-at-once" "the process ends with 0 before it reads anything";
-        DieWithSecret "die-with-secret" "the process ends with 1 at once and quotes `HOSTILE_SECRET` on standard error";
     }
-    Stdio {
+    Stdio Legacy {
         NoiseBefore "noise-before" "a banner on standard output before the first answer";
         NoiseBetween "noise-between" "a line of noise before every answer";
         JsonNoise "json-noise" "lines of JSON that are no messages before every answer";
@@ -185,7 +180,7 @@ behaviours! {
         Stubborn "stubborn" "ignores the end of input and SIGTERM; has a child in its group and one in a separate session (ids in `HOSTILE_PIDS`)";
         LeaderLeaves "leader-leaves" "ends with its input, and leaves a child in its group that holds the pipes (ids in `HOSTILE_PIDS`)";
     }
-    Http {
+    Http Legacy {
         Session404Once "session-404-once" "the first call gets 404 for the session, a new session works";
         Session404Always "session-404-always" "every call gets 404 for the session";
         Session404NewTools "session-404-new-tools" "as session-404-once, and the new session has a tool more";
@@ -253,29 +248,6 @@ behaviours! {
 impl Behaviour {
     pub fn named(name: &str) -> Option<Behaviour> {
         Self::ALL.iter().copied().find(|behaviour| behaviour.name() == name)
-    }
-
-    /// Whether it supports only the revision without a handshake.
-    pub fn is_stateless(self) -> bool {
-        matches!(
-            self,
-            Self::CorrectStateless
-                | Self::Modern32601
-                | Self::Modern32602
-                | Self::Modern32022
-                | Self::FloatTtl
-                | Self::NegativeTtl
-                | Self::UnknownResultType
-                | Self::InputRequired
-                | Self::InputRequiredForever
-                | Self::InputRequiredEmpty
-                | Self::InputRequiredNothing
-                | Self::HeaderMismatchOnce
-                | Self::HeaderMismatchAlways
-                | Self::MissingCapability
-                | Self::TaskForeverStateless
-                | Self::TaskAsksForever
-        )
     }
 
     /// Whether it uses the transport of 2024-11-05.

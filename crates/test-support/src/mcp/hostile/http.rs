@@ -13,30 +13,23 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::behaviour::Behaviour;
 use super::correct_server::{self, Era};
-use super::server::{MessageResult, Server, complain};
+use super::server::{MessageResult, Server, print_error};
 use crate::http::{self, AfterReply, Replied, Reply, Request, hold};
 use crate::wait::lock;
 use reply::ResponseSink;
 
 const STREAM_PULSE: Duration = Duration::from_millis(200);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum Origin {
     Main,
     Other,
-}
-
-impl Origin {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Main => "main",
-            Self::Other => "other",
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -47,7 +40,7 @@ struct ServerState {
     log: Mutex<Vec<Value>>,
     sessions: Mutex<BTreeSet<String>>,
     /// Calls of `good` so far.
-    strikes: AtomicUsize,
+    affected_calls: AtomicUsize,
     /// Answers that wait for a GET with their event id.
     resumable: Mutex<HashMap<String, Vec<u8>>>,
     /// Open streams of the transport of 2024-11-05, by session.
@@ -61,17 +54,17 @@ pub(super) fn serve(behaviour: Behaviour) -> u8 {
         Behaviour::DieAtOnce => return 0,
         Behaviour::DieWithSecret => {
             let secret = std::env::var("HOSTILE_SECRET").unwrap_or_default();
-            complain(&format!("fatal: the key {secret} was refused"));
+            print_error(&format!("fatal: the key {secret} was refused"));
             return 1;
         }
         _ => {}
     }
-    match HostileHttp::start(behaviour).and_then(|site| site.announce()) {
+    match HostileHttp::start(behaviour).and_then(|state| state.announce()) {
         Ok(()) => loop {
             thread::park();
         },
         Err(error) => {
-            complain(&format!("cannot serve: {error}"));
+            print_error(&format!("cannot serve: {error}"));
             1
         }
     }
@@ -81,26 +74,26 @@ pub(super) fn serve(behaviour: Behaviour) -> u8 {
 #[derive(Debug)]
 pub struct HostileHttp {
     pub url: String,
-    site: Arc<ServerState>,
+    state: Arc<ServerState>,
 }
 
 impl HostileHttp {
     pub fn start(behaviour: Behaviour) -> io::Result<HostileHttp> {
         let main = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let site = Arc::new(ServerState::new(behaviour, &main, &other)?);
+        let state = Arc::new(ServerState::new(behaviour, &main, &other)?);
         let path = if behaviour.is_old_sse() { "/sse" } else { "/mcp" };
-        let url = format!("http://127.0.0.1:{}{path}", site.main_port);
+        let url = format!("http://127.0.0.1:{}{path}", state.main_port);
         for (listener, origin) in [(main, Origin::Main), (other, Origin::Other)] {
-            let site = Arc::clone(&site);
-            http::serve(listener, move |request, stream| site.receive(request, origin, stream));
+            let state = Arc::clone(&state);
+            http::serve(listener, move |request, stream| state.receive(request, origin, stream));
         }
-        Ok(HostileHttp { url, site })
+        Ok(HostileHttp { url, state })
     }
 
     /// All requests so far, as `GET /__log` returns them.
     pub fn requests(&self) -> Vec<Value> {
-        lock(&self.site.log).clone()
+        lock(&self.state.log).clone()
     }
 
     /// The protocol methods of all requests so far.
@@ -126,7 +119,7 @@ impl ServerState {
             other_port: other.local_addr()?.port(),
             log: Mutex::default(),
             sessions: Mutex::default(),
-            strikes: AtomicUsize::new(0),
+            affected_calls: AtomicUsize::new(0),
             resumable: Mutex::default(),
             old_streams: Mutex::default(),
             counter: AtomicUsize::new(0),
@@ -138,7 +131,7 @@ impl ServerState {
             let log = Value::from(lock(&self.log).clone()).to_string();
             return Reply::json(200, log).write(stream);
         }
-        lock(&self.log).push(request.record(origin.name()));
+        lock(&self.log).push(request.record(origin));
         if request.path.starts_with("/.well-known/") {
             return Reply::text(404, "not here").write(stream);
         }
@@ -146,7 +139,7 @@ impl ServerState {
             return self.respond_old_sse(request, origin, stream);
         }
         if origin == Origin::Main
-            && let Some(next) = self.twist(request, stream)?
+            && let Some(next) = self.bad_response(request, stream)?
         {
             return Ok(next);
         }
@@ -171,14 +164,14 @@ impl ServerState {
         let session = (self.server.era() == Era::Legacy && message["method"] == "initialize")
             .then(|| self.new_session());
         let mut out = ResponseSink::new(stream, session, self.server.era());
-        let fate = self.server.receive(&message, &mut out);
-        match fate {
+        let result = self.server.receive(&message, &mut out);
+        match result {
             MessageResult::Exit(code) => std::process::exit(i32::from(code)),
             MessageResult::Silent => {
                 hold(stream);
                 Ok(AfterReply::Close)
             }
-            MessageResult::Said => out.finish(),
+            MessageResult::Answered => out.finish(),
         }
     }
 

@@ -31,20 +31,20 @@ pub(super) trait MessageSink {
     fn message(&mut self, message: &[u8]);
 
     /// Flushes what was sent, before a pause.
-    fn settle(&mut self);
+    fn settle(&mut self) {}
 
     /// Whether the client is known to have disconnected.
     fn is_gone(&self) -> bool;
 }
 
 /// Whether a message is a call of `good`, which the faults affect.
-pub(super) fn strikes(message: &Value) -> bool {
+pub(super) fn is_affected(message: &Value) -> bool {
     message["method"] == "tools/call" && message["params"]["name"] == "good"
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageResult {
-    Said,
+    Answered,
     /// A request that is never answered.
     Silent,
     /// The process exits with this code.
@@ -75,19 +75,19 @@ impl Server {
     }
 
     pub(super) fn era(&self) -> Era {
-        if self.behaviour.is_stateless() { Era::Stateless } else { Era::Legacy }
+        self.behaviour.era()
     }
 
     pub(super) fn receive(&self, message: &Value, out: &mut dyn MessageSink) -> MessageResult {
         let Some(method) = message["method"].as_str() else {
             self.keep_reply(message);
-            return MessageResult::Said;
+            return MessageResult::Answered;
         };
         if message["id"].is_null() {
             if method == "notifications/initialized" {
                 self.flood(out);
             }
-            return MessageResult::Said;
+            return MessageResult::Answered;
         }
         let turn = self.take_turn(method, &message["params"]["name"]);
         match method {
@@ -193,7 +193,7 @@ impl Server {
             for message in messages {
                 out.message(&message);
             }
-            return MessageResult::Said;
+            return MessageResult::Answered;
         }
         match self.behaviour {
             Behaviour::CallSilent => MessageResult::Silent,
@@ -212,7 +212,7 @@ impl Server {
                 MessageResult::Exit(0)
             }
             Behaviour::DieMidCall => {
-                complain("fatal: the disk is on fire");
+                print_error("fatal: the disk is on fire");
                 MessageResult::Exit(3)
             }
             Behaviour::ProgressForever
@@ -237,7 +237,7 @@ impl Server {
                     for message in &messages {
                         out.message(&bytes(message));
                     }
-                    MessageResult::Said
+                    MessageResult::Answered
                 }
                 None => self.ask_and_answer(request, &right, out),
             },
@@ -248,14 +248,14 @@ impl Server {
     fn reverse(&self, request: &Value, right: &Value, out: &mut dyn MessageSink) -> MessageResult {
         if request["params"]["name"] == "good" {
             lock(&self.memory).held.push(right.clone());
-            return MessageResult::Said;
+            return MessageResult::Answered;
         }
         say(out, right);
         let held = std::mem::take(&mut lock(&self.memory).held);
         for message in held {
             say(out, &message);
         }
-        MessageResult::Said
+        MessageResult::Answered
     }
 
     fn progress(&self, request: &Value, right: &Value, out: &mut dyn MessageSink) -> MessageResult {
@@ -406,7 +406,7 @@ impl Server {
 
 fn say(out: &mut dyn MessageSink, message: &Value) -> MessageResult {
     out.message(&bytes(message));
-    MessageResult::Said
+    MessageResult::Answered
 }
 
 fn refuse(out: &mut dyn MessageSink, request: &Value, code: i64, message: &str) -> MessageResult {
@@ -432,7 +432,7 @@ fn ask_flood(out: &mut dyn MessageSink) {
     }
 }
 
-pub(super) fn complain(line: &str) {
+pub(super) fn print_error(line: &str) {
     // Nothing is left to report this to.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

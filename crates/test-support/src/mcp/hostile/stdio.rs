@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::behaviour::Behaviour;
-use super::server::{MessageResult, MessageSink, Server, complain, strikes};
+use super::server::{MessageResult, MessageSink, Server, is_affected, print_error};
 
 const DRIP_EVERY: Duration = Duration::from_millis(20);
 const STDERR_FLOOD_BYTES: usize = 100_000_000;
@@ -24,11 +24,11 @@ pub(super) fn serve(behaviour: Behaviour) -> u8 {
     match behaviour {
         Behaviour::DieAtOnce => return 0,
         Behaviour::DieWithSecret => {
-            complain(&format!("fatal: the key {} was refused", secret()));
+            print_error(&format!("fatal: the key {} was refused", secret()));
             return 1;
         }
         Behaviour::StderrSecret => {
-            complain(&format!("connecting with the key {}", secret()));
+            print_error(&format!("connecting with the key {}", secret()));
         }
         Behaviour::Stubborn => ignore_term(behaviour),
         _ => {}
@@ -57,13 +57,13 @@ pub(super) fn serve(behaviour: Behaviour) -> u8 {
 
 /// A call of `good` may block for ever, and a flood for long, so they run in threads.
 fn receive(server: &Arc<Server>, opened: &Arc<AtomicBool>, message: Value) {
-    let struck = strikes(&message);
+    let is_affected = is_affected(&message);
     let is_notification = message.get("id").is_none();
     let (server, opened) = (Arc::clone(server), Arc::clone(opened));
     // `Reversed` depends on the order of messages.
-    let beside = (struck && server.behaviour != Behaviour::Reversed) || is_notification;
+    let beside = (is_affected && server.behaviour != Behaviour::Reversed) || is_notification;
     let work = move || {
-        let mut out = LineSink { behaviour: server.behaviour, struck, opened, gone: false };
+        let mut out = LineSink { behaviour: server.behaviour, is_affected, opened, gone: false };
         if let MessageResult::Exit(code) = server.receive(&message, &mut out) {
             std::process::exit(i32::from(code));
         }
@@ -85,7 +85,7 @@ fn park() {
 struct LineSink {
     behaviour: Behaviour,
     /// Whether this is about a call of `good`.
-    struck: bool,
+    is_affected: bool,
     opened: Arc<AtomicBool>,
     gone: bool,
 }
@@ -97,8 +97,6 @@ impl MessageSink for LineSink {
         let written = self.write(&mut output, message, first).and_then(|()| output.flush());
         self.gone |= written.is_err();
     }
-
-    fn settle(&mut self) {}
 
     fn is_gone(&self) -> bool {
         self.gone
@@ -122,15 +120,15 @@ impl LineSink {
             }
             _ => {}
         }
-        if self.struck {
-            return self.strike(output, message);
+        if self.is_affected {
+            return self.write_faulty(output, message);
         }
         output.write_all(message)?;
         output.write_all(self.line_end())
     }
 
     /// The faulty line that answers a call of `good`.
-    fn strike(&self, output: &mut dyn Write, message: &[u8]) -> std::io::Result<()> {
+    fn write_faulty(&self, output: &mut dyn Write, message: &[u8]) -> std::io::Result<()> {
         match self.behaviour {
             Behaviour::TwoOnALine => {
                 output.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}")?;
@@ -211,9 +209,9 @@ fn ignore_term(behaviour: Behaviour) {
                 .arg(behaviour.name())
                 .env(ARMED, "1")
                 .exec();
-            complain(&format!("cannot become stubborn: {error}"));
+            print_error(&format!("cannot become stubborn: {error}"));
         }
-        Err(error) => complain(&format!("cannot become stubborn: {error}")),
+        Err(error) => print_error(&format!("cannot become stubborn: {error}")),
     }
 }
 
@@ -226,7 +224,7 @@ fn start_children() {
     if let Some(path) = std::env::var_os(PIDS)
         && let Err(error) = fs::write(path, ids)
     {
-        complain(&format!("cannot write the ids: {error}"));
+        print_error(&format!("cannot write the ids: {error}"));
     }
 }
 
@@ -235,7 +233,7 @@ fn start_child(command: &mut Command) -> u32 {
     match command.stdin(Stdio::null()).spawn() {
         Ok(child) => child.id(),
         Err(error) => {
-            complain(&format!("cannot start a child: {error}"));
+            print_error(&format!("cannot start a child: {error}"));
             0
         }
     }

@@ -11,16 +11,7 @@ const STATUS_FLOOD: usize = 1000;
 const ODD_LOOKS: usize = 3;
 
 pub(super) fn is_task(behaviour: Behaviour) -> bool {
-    matches!(
-        behaviour,
-        Behaviour::TaskOutlives
-            | Behaviour::TaskForever
-            | Behaviour::TaskForeverStateless
-            | Behaviour::TaskGone
-            | Behaviour::TaskNoId
-            | Behaviour::TaskOdd
-            | Behaviour::TaskAsksForever
-    )
+    behaviour.name().starts_with("task-")
 }
 
 /// Declares tasks in the answer to the handshake.

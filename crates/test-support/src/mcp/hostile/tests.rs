@@ -9,7 +9,7 @@ use super::bad_messages;
 use super::behaviour::Behaviour;
 use super::correct_server::{self, Era};
 use super::http::HostileHttp;
-use super::server::{MessageResult, MessageSink, Server, strikes};
+use super::server::{MessageResult, MessageSink, Server, is_affected};
 
 #[derive(Default)]
 struct Kept(Vec<Vec<u8>>);
@@ -33,7 +33,7 @@ fn call(name: &str) -> Value {
 
 fn said(server: &Server, message: &Value) -> Vec<Value> {
     let mut kept = Kept::default();
-    assert_eq!(server.receive(message, &mut kept), MessageResult::Said);
+    assert_eq!(server.receive(message, &mut kept), MessageResult::Answered);
     kept.0.iter().map(|bytes| serde_json::from_slice(bytes).unwrap()).collect()
 }
 
@@ -60,13 +60,13 @@ fn correct_server_answers_in_both_generations() {
 #[test]
 fn other_works_with_every_behaviour() {
     for &behaviour in Behaviour::ALL {
-        if behaviour.is_stateless() {
+        if behaviour.era() == Era::Stateless {
             continue;
         }
         let answers = said(&Server::new(behaviour), &call("other"));
         let right = correct_server::call(Era::Legacy, &call("other"));
         assert_eq!(answers, [right], "{}", behaviour.name());
-        assert!(strikes(&call("good")) && !strikes(&call("other")));
+        assert!(is_affected(&call("good")) && !is_affected(&call("other")));
     }
 }
 
@@ -101,15 +101,15 @@ fn exchange(url: &str, head: &str, body: &Value) -> String {
 
 #[test]
 fn http_session_is_opened_used_and_logged() {
-    let site = HostileHttp::start(Behaviour::Correct).unwrap();
+    let state = HostileHttp::start(Behaviour::Correct).unwrap();
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}});
-    let opened = exchange(&site.url, "", &initialize);
+    let opened = exchange(&state.url, "", &initialize);
     assert!(opened.contains("Mcp-Session-Id: session-0\r\n"), "{opened}");
     let session = "Mcp-Session-Id: session-0\r\nX-Seen: yes\r\n";
-    let answered = exchange(&site.url, session, &call("good"));
+    let answered = exchange(&state.url, session, &call("good"));
     assert!(answered.starts_with("HTTP/1.1 200") && answered.contains("good: T"), "{answered}");
-    assert!(exchange(&site.url, "", &call("good")).starts_with("HTTP/1.1 400"));
-    let requests = site.requests();
+    assert!(exchange(&state.url, "", &call("good")).starts_with("HTTP/1.1 400"));
+    let requests = state.requests();
     assert_eq!(requests.len(), 3);
     assert_eq!(requests[1]["headers"]["x-seen"], "yes");
     assert!(requests[1]["body"].as_str().unwrap().contains("tools/call"));
@@ -117,12 +117,12 @@ fn http_session_is_opened_used_and_logged() {
 
 #[test]
 fn redirect_is_logged_at_the_other_origin() {
-    let site = HostileHttp::start(Behaviour::RedirectOther).unwrap();
+    let state = HostileHttp::start(Behaviour::RedirectOther).unwrap();
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}});
-    let moved = exchange(&site.url, "", &initialize);
+    let moved = exchange(&state.url, "", &initialize);
     let place = moved.split_once("Location: ").unwrap().1.lines().next().unwrap();
     assert!(exchange(place, "Authorization: Bearer a\r\n", &initialize).contains("serverInfo"));
-    let requests = site.requests();
+    let requests = state.requests();
     assert_eq!((&requests[0]["server"], &requests[1]["server"]), (&json!("main"), &json!("other")));
     assert_eq!(requests[1]["headers"]["authorization"], "Bearer a");
 }
@@ -134,7 +134,7 @@ fn call_continues_with_the_client_answer() {
     let call = std::thread::spawn(move || said(&asking, &call("good")));
     let reply =
         json!({"jsonrpc": "2.0", "id": "ask-1", "error": {"code": -32601, "message": "no"}});
-    assert_eq!(server.receive(&reply, &mut Kept::default()), MessageResult::Said);
+    assert_eq!(server.receive(&reply, &mut Kept::default()), MessageResult::Answered);
     let messages = call.join().unwrap();
     assert_eq!(messages[0]["method"], "hostile/unknown");
     let text = messages[1]["result"]["content"][0]["text"].as_str().unwrap();

@@ -37,24 +37,24 @@ impl Origins {
 
 /// A request to one of the two authorization servers, and what they have in common.
 pub(super) struct EndpointRequest<'a> {
-    pub(super) vault: &'a mut GrantStore,
+    pub(super) grants: &'a mut GrantStore,
     pub(super) script: &'a Script,
-    pub(super) places: &'a Origins,
+    pub(super) origins: &'a Origins,
     pub(super) request: &'a Request,
     pub(super) issuer: Issuer,
 }
 
 impl EndpointRequest<'_> {
     fn base(&self) -> &str {
-        self.places.of(self.issuer)
+        self.origins.of(self.issuer)
     }
 
     pub(super) fn resource_metadata(&self) -> EndpointAnswer {
         let tools = self.script.tool_scopes.iter();
         let scopes: Vec<&str> = tools.map(|(_, scope)| scope.as_str()).collect();
         let metadata = json!({
-            "resource": self.places.mcp(),
-            "authorization_servers": [self.places.of(self.script.issuer)],
+            "resource": self.origins.mcp(),
+            "authorization_servers": [self.origins.of(self.script.issuer)],
             "scopes_supported": scopes,
             "bearer_methods_supported": ["header"],
         });
@@ -93,16 +93,16 @@ impl EndpointRequest<'_> {
         let form = form(self.request);
         let field = |name: &str| form.get(name).and_then(Value::as_str).map(str::to_owned);
         let Some(client) = self.authenticated(&form) else { return unknown_client() };
-        let known = self.vault.clients.get(&client);
+        let known = self.grants.clients.get(&client);
         let grants = known.map(|client| client["grant_types"].to_string());
         if grants.is_some_and(|grants| !grants.contains(DEVICE_CODE)) {
             return refuse(400, "unauthorized_client", "not registered for device codes");
         }
         let (scope, resource) = (field("scope").unwrap_or_default(), field("resource"));
-        let login = self.vault.new_login();
+        let login = self.grants.new_login();
         let grant = Grant { client, scope, resource, issuer: self.issuer, login };
         let code = Code { grant, redirect_uri: String::new(), challenge: String::new() };
-        let device_code = self.vault.new_code(code);
+        let device_code = self.grants.new_code(code);
         let base = self.base();
         let answer = json!({
             "device_code": device_code,
@@ -122,15 +122,15 @@ impl EndpointRequest<'_> {
         if !client["redirect_uris"].is_array() {
             return refuse(400, "invalid_client_metadata", "no redirect_uris");
         }
-        client["client_id"] = self.vault.word("client").into();
+        client["client_id"] = self.grants.word("client").into();
         let method = client["token_endpoint_auth_method"].as_str();
         if !matches!(method, None | Some("none")) {
-            client["client_secret"] = self.vault.word("secret").into();
+            client["client_secret"] = self.grants.word("secret").into();
             client["client_secret_expires_at"] = 0.into();
         }
         merge(&mut client, &self.script.registration.patch);
         let id = client["client_id"].as_str().unwrap_or_default().to_owned();
-        self.vault.clients.insert(id, client.clone());
+        self.grants.clients.insert(id, client.clone());
         EndpointAnswer::Json(201, client)
     }
 
@@ -140,7 +140,7 @@ impl EndpointRequest<'_> {
         let asked = |name: &str| parameter(&request.path, name);
         let wanted = |name: &str| asked(name).unwrap_or_default();
         let (client, redirect_uri) = (wanted("client_id"), wanted("redirect_uri"));
-        if !self.may_come_back(&client, &redirect_uri) {
+        if !self.is_redirect_allowed(&client, &redirect_uri) {
             // A redirect URI that is not registered must not be used.
             let message = "invalid_client: unknown client or redirect_uri";
             return EndpointAnswer::Other(Reply::text(400, message));
@@ -149,12 +149,12 @@ impl EndpointRequest<'_> {
             && asked("code_challenge").is_some();
         let mut query = Vec::new();
         if wanted("response_type") == "code" && is_proven {
-            let (login, issuer) = (self.vault.new_login(), self.issuer);
+            let (login, issuer) = (self.grants.new_login(), self.issuer);
             let (scope, resource) = (wanted("scope"), asked("resource"));
             let grant = Grant { client, scope, resource, issuer, login };
             let challenge = wanted("code_challenge");
             let code = Code { grant, redirect_uri: redirect_uri.clone(), challenge };
-            query.push(("code".to_owned(), self.vault.new_code(code)));
+            query.push(("code".to_owned(), self.grants.new_code(code)));
         } else {
             query.push(("error".to_owned(), "invalid_request".to_owned()));
         }
@@ -169,8 +169,8 @@ impl EndpointRequest<'_> {
         EndpointAnswer::Other(Reply::empty(302).header("Location", &location))
     }
 
-    fn may_come_back(&self, client: &str, redirect_uri: &str) -> bool {
-        match self.vault.clients.get(client) {
+    fn is_redirect_allowed(&self, client: &str, redirect_uri: &str) -> bool {
+        match self.grants.clients.get(client) {
             Some(client) => {
                 let known = client["redirect_uris"].as_array();
                 known.is_some_and(|known| known.iter().any(|known| known == redirect_uri))
@@ -188,19 +188,19 @@ impl EndpointRequest<'_> {
         let form = form(self.request);
         let field = |name: &str| form.get(name).and_then(Value::as_str).unwrap_or_default();
         let Some(client) = self.authenticated(&form) else { return unknown_client() };
-        let (vault, script, issuer) = (&mut *self.vault, self.script, self.issuer);
+        let (grants, script, issuer) = (&mut *self.grants, self.script, self.issuer);
         let exchanged = match field("grant_type") {
-            "authorization_code" => exchange(vault, field, &client),
+            "authorization_code" => exchange(grants, field, &client),
             DEVICE_CODE => {
-                let code = vault.take_code(field("device_code"));
+                let code = grants.take_code(field("device_code"));
                 code.map(|code| code.grant).filter(|grant| grant.client == client)
             }
             "refresh_token" => {
-                let grant = vault.refreshed(field("refresh_token"));
+                let grant = grants.refreshed(field("refresh_token"));
                 grant.filter(|grant| grant.client == client)
             }
             "client_credentials" | JWT_BEARER => {
-                let login = vault.new_login();
+                let login = grants.new_login();
                 let resource = Some(field("resource").to_owned());
                 Some(Grant { client, scope: field("scope").to_owned(), resource, issuer, login })
             }
@@ -217,9 +217,9 @@ impl EndpointRequest<'_> {
             other => other,
         };
         if is_refresh && script.refresh == Refresh::Rotating {
-            vault.spend(field("refresh_token"));
+            grants.spend(field("refresh_token"));
         }
-        let pair = vault.issue(&grant, script.access_seconds, refresh);
+        let pair = grants.issue(&grant, script.access_seconds, refresh);
         let mut answer = json!({
             "access_token": pair.access,
             "token_type": "Bearer",
@@ -238,7 +238,7 @@ impl EndpointRequest<'_> {
         let in_form = |name: &str| form.get(name).and_then(Value::as_str).map(str::to_owned);
         let basic = basic(self.request);
         let id = basic.as_ref().map(|(id, _)| id.clone()).or_else(|| in_form("client_id"))?;
-        let Some(client) = self.vault.clients.get(&id) else {
+        let Some(client) = self.grants.clients.get(&id) else {
             return self.is_document(&id).then_some(id);
         };
         let secret = client["client_secret"].as_str();
@@ -255,7 +255,7 @@ impl EndpointRequest<'_> {
 
     pub(super) fn revoke(&mut self) -> EndpointAnswer {
         if let Some(word) = form(self.request).get("token").and_then(Value::as_str) {
-            self.vault.revoke(word);
+            self.grants.revoke(word);
         }
         EndpointAnswer::Json(200, json!({}))
     }
@@ -265,11 +265,11 @@ const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 fn exchange<'a>(
-    vault: &mut GrantStore,
+    grants: &mut GrantStore,
     field: impl Fn(&str) -> &'a str,
     client: &str,
 ) -> Option<Grant> {
-    let code = vault.take_code(field("code"))?;
+    let code = grants.take_code(field("code"))?;
     let digest = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(field("code_verifier")));
     let resource = field("resource");
     let is_same = code.grant.client == client

@@ -12,12 +12,12 @@ const LATEST: &str = "2025-11-25";
 
 /// Answers a request that has a valid token with sufficient scope.
 pub(super) fn answer(asked: &EndpointRequest<'_>) -> EndpointAnswer {
-    let EndpointRequest { vault, script, places, request, .. } = asked;
+    let EndpointRequest { grants, script, origins, request, .. } = asked;
     let token = request.header("authorization").and_then(|header| header.strip_prefix("Bearer "));
-    let grant = token.and_then(|token| vault.accepted(token)).filter(|grant| {
-        grant.issuer == script.issuer && grant.resource.as_deref() == Some(&places.mcp())
+    let grant = token.and_then(|token| grants.accepted(token)).filter(|grant| {
+        grant.issuer == script.issuer && grant.resource.as_deref() == Some(&origins.mcp())
     });
-    let Some(grant) = grant else { return unauthorized(script, places) };
+    let Some(grant) = grant else { return unauthorized(script, origins) };
     if request.method != "POST" {
         return EndpointAnswer::Other(Reply::empty(405));
     }
@@ -30,7 +30,7 @@ pub(super) fn answer(asked: &EndpointRequest<'_>) -> EndpointAnswer {
     {
         let challenge = format!(
             "Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{}\"",
-            metadata(places)
+            metadata(origins)
         );
         let refusal = Reply::text(403, "insufficient scope");
         return EndpointAnswer::Other(refusal.header("WWW-Authenticate", &challenge));
@@ -41,7 +41,7 @@ pub(super) fn answer(asked: &EndpointRequest<'_>) -> EndpointAnswer {
     EndpointAnswer::Json(200, respond(&message))
 }
 
-fn unauthorized(script: &Script, places: &Origins) -> EndpointAnswer {
+fn unauthorized(script: &Script, origins: &Origins) -> EndpointAnswer {
     let refusal = Reply::text(401, "not authorized");
     let challenge = match &script.challenge {
         Challenge::Absent => return EndpointAnswer::Other(refusal),
@@ -50,14 +50,14 @@ fn unauthorized(script: &Script, places: &Origins) -> EndpointAnswer {
         Challenge::Full { scope } => {
             let scope = scope.as_ref().map(|scope| format!(", scope=\"{scope}\""));
             let scope = scope.unwrap_or_default();
-            format!("Bearer resource_metadata=\"{}\"{scope}", metadata(places))
+            format!("Bearer resource_metadata=\"{}\"{scope}", metadata(origins))
         }
     };
     EndpointAnswer::Other(refusal.header("WWW-Authenticate", &challenge))
 }
 
-fn metadata(places: &Origins) -> String {
-    format!("{}/.well-known/oauth-protected-resource/mcp", places.main)
+fn metadata(origins: &Origins) -> String {
+    format!("{}/.well-known/oauth-protected-resource/mcp", origins.main)
 }
 
 fn respond(message: &Value) -> Value {

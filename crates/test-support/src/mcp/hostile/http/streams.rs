@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::bad_messages::bytes;
 use super::super::behaviour::Behaviour;
 use super::super::correct_server;
-use super::super::server::{MessageResult, MessageSink, strikes};
+use super::super::server::{MessageResult, MessageSink, is_affected};
 use super::bad_responses::BadResponse;
 use super::reply::{STREAM_HEAD, end_chunks, event};
 use super::{Origin, STREAM_PULSE, ServerState};
@@ -141,8 +141,6 @@ impl MessageSink for EventSink<'_> {
         }
     }
 
-    fn settle(&mut self) {}
-
     fn is_gone(&self) -> bool {
         self.broken.is_some()
     }
@@ -194,17 +192,17 @@ impl ServerState {
             return Reply::text(404, "no such session").write(stream);
         };
         let message = request.json();
-        if strikes(&message) && self.server.behaviour == Behaviour::SseRefusesPost {
+        if is_affected(&message) && self.server.behaviour == Behaviour::SseRefusesPost {
             return Reply::text(500, "out of order").write(stream);
         }
-        if strikes(&message) && self.server.behaviour == Behaviour::SseDrops {
+        if is_affected(&message) && self.server.behaviour == Behaviour::SseDrops {
             lock(&self.old_streams).remove(session);
             return Reply::text(202, "Accepted").write(stream);
         }
         Reply::text(202, "Accepted").write(stream)?;
         match self.server.receive(&message, &mut StreamSink { sender, gone: false }) {
             MessageResult::Exit(code) => std::process::exit(i32::from(code)),
-            MessageResult::Said | MessageResult::Silent => Ok(AfterReply::KeepOpen),
+            MessageResult::Answered | MessageResult::Silent => Ok(AfterReply::KeepOpen),
         }
     }
 }
@@ -218,8 +216,6 @@ impl MessageSink for StreamSink {
     fn message(&mut self, message: &[u8]) {
         self.gone |= self.sender.send(message.to_vec()).is_err();
     }
-
-    fn settle(&mut self) {}
 
     fn is_gone(&self) -> bool {
         self.gone
