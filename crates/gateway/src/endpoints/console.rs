@@ -35,8 +35,8 @@ use http::header::ACCEPT;
 use pages::{Asset, AssetSet};
 
 use self::page::PageError;
+use super::AppState;
 use super::internal_call::InternalCalls;
-use super::state::AppState;
 
 pub(super) const OPERATION: &str = "console";
 

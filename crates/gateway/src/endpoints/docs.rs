@@ -13,8 +13,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::state::{AppState, Shared};
-use super::{check_host, console};
+use super::{AppState, check_host, console};
 use crate::config::Config;
 use crate::failure::ApiError;
 use crate::openapi::{self, JSON, Operation, Routes};
@@ -35,14 +34,14 @@ pub(super) fn describe(routes: Routes<AppState>, config: &Arc<Config>) -> Routes
     }));
     let shown = made.clone();
     routes
-        .get(DOCUMENT, move |State(config): Shared<Config>, headers: HeaderMap| async move {
-            check_host(&config, &headers)?;
+        .get(DOCUMENT, move |State(service): State<AppState>, headers: HeaderMap| async move {
+            check_host(&service.config, &headers)?;
             let mut response = json(made.0.clone());
             pages::secure(response.headers_mut());
             Ok::<_, ApiError>(response)
         })
-        .get(PAGE, move |State(config): Shared<Config>, headers: HeaderMap| async move {
-            check_host(&config, &headers)?;
+        .get(PAGE, move |State(service): State<AppState>, headers: HeaderMap| async move {
+            check_host(&service.config, &headers)?;
             Ok::<_, ApiError>(pages::html(StatusCode::OK, shown.1.clone()))
         })
 }

@@ -36,11 +36,8 @@ use tokio_util::sync::CancellationToken;
 use self::refusal::OriginalRequest;
 use self::running::{Call, Running};
 use self::server::Server;
-use super::admission::RequestAdmission;
-use super::body;
 use super::internal_call::InternalCalls;
-use super::state::Shared;
-use crate::config::Config;
+use super::{AppState, body};
 use crate::failure::ApiResult;
 use crate::identity::Caller;
 use crate::raw_object::check_values;
@@ -173,14 +170,14 @@ impl Endpoint {
 }
 
 pub(in crate::endpoints) async fn handle(
-    State(config): Shared<Config>,
-    State(admission): Shared<RequestAdmission>,
+    State(service): State<AppState>,
     Extension(endpoint): Extension<Arc<Endpoint>>,
     request: Request<Body>,
 ) -> ApiResult {
     let (mut head, body) = request.into_parts();
+    let config = &service.config;
     let caller = match peer::check(&head.headers, &config.public_url, &config.mcp) {
-        Ok(()) => admission.identities.caller_for(&head.headers, Scope::Mcp).await,
+        Ok(()) => service.identities.caller_for(&head.headers, Scope::Mcp).await,
         Err(error) => Err(error),
     };
     let caller = match caller {
@@ -190,13 +187,14 @@ pub(in crate::endpoints) async fn handle(
             return Err(error);
         }
     };
-    let bytes = admission.read_body(&head.headers, body).await?;
+    let limits = &config.limits;
+    let bytes = body::read(limits, &head.headers, body).await?;
     check_values(&bytes)?;
-    let bytes = admission.admit_parsing(bytes).await?;
+    let bytes = service.parsing.admit(bytes, limits.body_timeout).await?;
     let message = Message::read(&bytes);
     // An unreadable message counts too.
     if message.as_ref().is_none_or(Message::is_counted) {
-        admission.billing.admit(&caller).await?;
+        service.billing.admit(&caller).await?;
     }
     // Tools do not need it, and would hold it as long as they run.
     head.extensions.remove::<Arc<Endpoint>>();

@@ -1,17 +1,16 @@
 //! `GET /v1/me`, `GET /v1/me/usage` and `GET /v1/requests/{id}`: the account of a caller, its usage, and
 //! receipts.
 
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use gateway_store::{KeyRecord, RelatedReceipts, Store};
 use ledger::{Account, HoldId, Lineage, Micros, Receipt, Usage, UsagePeriod, Windows};
 use wire::account::{ChildReceipt, KeyView, Me, PeriodView, ReceiptView, TeamAccount, UsageView};
 use wire::error::Code;
 
 use super::admission::{MemberRead, ReadAccess};
-use super::json::json;
+use super::json;
 use super::path::Id;
-use super::state::Shared;
-use crate::billing::{Billing, attempts};
+use crate::billing::attempts;
 use crate::budget;
 use crate::clock;
 use crate::config::Operation;
@@ -21,8 +20,9 @@ use crate::usage::UsageOrder;
 
 const ACCESS: ReadAccess = ReadAccess { scope: None, operation: Operation::Me };
 
-pub(super) async fn show(State(billing): Shared<Billing>, read: MemberRead) -> ApiResult {
+pub(super) async fn show(read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
+        let billing = &read.service.billing;
         let store = &billing.store;
         let account = store.account(caller.key.member).await?.ok_or_else(ApiError::no_key)?;
         let lineage = store.lineage(caller.key.lineage).await?.ok_or_else(ApiError::no_key)?;
@@ -32,15 +32,11 @@ pub(super) async fn show(State(billing): Shared<Billing>, read: MemberRead) -> A
     .await
 }
 
-pub(super) async fn usage(
-    State(billing): Shared<Billing>,
-    RawQuery(query): RawQuery,
-    read: MemberRead,
-) -> ApiResult {
+pub(super) async fn usage(RawQuery(query): RawQuery, read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
         let mut order = UsageOrder { member: Some(caller.key.member), ..UsageOrder::default() };
         read_usage_query(&mut order, query.as_deref(), |_, _| Ok(false))?;
-        Ok(json(&order.answer(&billing.store, clock::now()).await?))
+        Ok(json(&order.answer(&read.service.billing.store, clock::now()).await?))
     })
     .await
 }
@@ -65,17 +61,14 @@ pub(super) fn read_usage_query(
     Ok(())
 }
 
-pub(super) async fn receipt(
-    State(billing): Shared<Billing>,
-    Id(id): Id,
-    read: MemberRead,
-) -> ApiResult {
+pub(super) async fn receipt(Id(id): Id, read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
         let missing = || ApiError::new(Code::NotFound, "no completed request with this id");
         let id = HoldId::parse(&id).ok_or_else(missing)?;
-        let found = billing.store.receipt(Some(caller.key.member), id).await?;
+        let store = &read.service.billing.store;
+        let found = store.receipt(Some(caller.key.member), id).await?;
         let receipt = found.ok_or_else(missing)?;
-        Ok(json(&receipt_view(&receipt, billing.store.related_receipts(id).await?)))
+        Ok(json(&receipt_view(&receipt, store.related_receipts(id).await?)))
     })
     .await
 }

@@ -12,7 +12,7 @@ use super::{Admin, PageQuery, created, missing, parse, secret, strict};
 use crate::budget;
 use crate::clock;
 use crate::endpoints::body;
-use crate::endpoints::json::json;
+use crate::endpoints::json;
 use crate::endpoints::path::Id;
 use crate::failure::{ApiError, ApiResult};
 use crate::operator::Issued;
@@ -39,8 +39,8 @@ pub(super) async fn create(admin: Admin, Id(id): Id, request: Request) -> ApiRes
     let member = members::find(&admin, &id, AccountKind::Member).await?;
     let mut wanted = change_of(asked)?;
     wanted.name.get_or_insert_with(|| DEFAULT_NAME.to_owned());
-    let defaults = admin.config.limits.new_keys.limits();
-    let (operator, hasher) = (admin.operator(), &admin.identities.hasher);
+    let defaults = admin.service.config.limits.new_keys.limits();
+    let (operator, hasher) = (admin.operator(), &admin.service.identities.hasher);
     issued(&admin, operator.create_key(hasher, member.id, wanted, defaults).await?).await
 }
 
@@ -58,26 +58,26 @@ pub(super) async fn change(admin: Admin, Id(id): Id, request: Request) -> ApiRes
     }
     let record = admin.operator().change_key(&id, change).await?;
     // Keys of the same lineage share the limits.
-    admin.identities.forget_all();
+    admin.service.identities.forget_all();
     Ok(json(&view(&admin, record).await?))
 }
 
 pub(super) async fn rotate(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
     let (head, body) = request.into_parts();
-    let bytes = body::read(&admin.config.limits, &head.headers, body).await?;
+    let bytes = body::read(&admin.service.config.limits, &head.headers, body).await?;
     let asked: Rotation = if bytes.is_empty() { Rotation::default() } else { parse(&bytes)? };
     find(&admin, &id).await?;
     let overlap = Duration::from_secs(asked.overlap_seconds.into());
-    let (operator, hasher) = (admin.operator(), &admin.identities.hasher);
+    let (operator, hasher) = (admin.operator(), &admin.service.identities.hasher);
     let new = operator.rotate_key(hasher, &id, overlap).await?;
-    admin.identities.forget(&id);
+    admin.service.identities.forget(&id);
     issued(&admin, new).await
 }
 
 pub(super) async fn revoke(admin: Admin, Id(id): Id) -> ApiResult {
     find(&admin, &id).await?;
     let record = admin.operator().revoke_key(&id).await?;
-    admin.identities.forget(&id);
+    admin.service.identities.forget(&id);
     Ok(json(&view(&admin, record).await?))
 }
 
@@ -141,7 +141,7 @@ async fn view(admin: &Admin, record: KeyRecord) -> ApiResult<KeyRecordView> {
             .map(clock::rfc3339),
         requests_per_minute: record.limits.requests_per_minute,
         concurrency: record.limits.concurrency,
-        budget: lineage.budget_status(&admin.billing.windows()).as_ref().map(budget::view),
+        budget: lineage.budget_status(&admin.service.billing.windows()).as_ref().map(budget::view),
     })
 }
 

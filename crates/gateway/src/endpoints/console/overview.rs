@@ -39,7 +39,7 @@ pub(super) async fn show(context: MemberContext) -> PageResult {
         let lines = store.statement(member, i64::MAX, RECENT).await?;
         lines.into_iter().map(ReceiptRow::from).collect()
     };
-    let windows = context.billing.windows();
+    let windows = context.service.billing.windows();
     let of_key = lineage.as_ref().and_then(|lineage| lineage.budget_status(&windows));
     let of_team = team.as_ref().and_then(|team| team.account.budget_status(&windows));
     let budgets = [of_key, account.budget_status(&windows), of_team];

@@ -122,7 +122,7 @@ impl Subject {
         let lines = self.ask(context.store(), &days, days.by, MAX_LINES).await?;
         let chart = chart(&days, &lines, &lines);
         let ask = {
-            let (billing, view) = (Arc::clone(&context.billing), view.clone());
+            let (billing, view) = (Arc::clone(&context.service.billing), view.clone());
             async move { self.ask(&billing.store, &view, view.by, MAX_ROWS).await }
         };
         let name = format!("{} {} {}", view.by, view.from, view.to);

@@ -1,7 +1,6 @@
 //! The first page of operators: live figures of this process, spend, providers, recent changes.
 
 use askama::Template;
-use axum::extract::State;
 use gateway_store::{AuditEntry, Store, UsageDimension, UsageQuery};
 use pages::Frame;
 
@@ -10,8 +9,6 @@ use crate::clock;
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::filters;
 use crate::endpoints::console::page::{self, PageResult};
-use crate::endpoints::state::Shared;
-use crate::service::Service;
 
 const RECENT: u32 = 6;
 /// Days of spend, with today.
@@ -29,7 +26,8 @@ struct OverviewPage {
     audit: Vec<AuditEntry>,
 }
 
-pub(super) async fn show(context: OperatorContext, State(service): Shared<Service>) -> PageResult {
+pub(super) async fn show(context: OperatorContext) -> PageResult {
+    let service = &context.service;
     let [today, week] = spend(context.store()).await?;
     page::show(&OverviewPage {
         frame: context.frame("Overview", "/operator"),
