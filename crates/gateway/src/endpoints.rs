@@ -47,7 +47,7 @@ use wire::error::Code;
 use self::internal_call::InternalCalls;
 use crate::config::Config;
 use crate::failure::{ApiError, ApiResult};
-use crate::openapi::{Operation, Routes};
+use crate::openapi::{self, Operation, Routes};
 use crate::request_info::{RequestInfo, Route};
 use crate::request_log::sanitized_path;
 use crate::service::Service;
@@ -111,10 +111,8 @@ impl Endpoints {
         if matches!(request.uri().path(), "/v1/messages" | "/v1/responses") {
             request.extensions_mut().insert(self.calls.clone());
         }
-        match self.router.clone().call(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
+        let Ok(response) = self.router.clone().call(request).await;
+        response
     }
 }
 
@@ -206,12 +204,12 @@ fn check_host(config: &Config, headers: &HeaderMap) -> ApiResult<()> {
 }
 
 fn json<T: Serialize>(value: &T) -> Response {
-    let Ok(text) = serde_json::to_vec(value) else {
-        return ApiError::internal().into_response();
-    };
-    let mut response = Response::new(Body::from(text));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    serde_json::to_vec(value).map_or_else(|_| ApiError::internal().into_response(), json_text)
+}
+
+fn json_text(text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(openapi::JSON));
     response
 }
 

@@ -11,7 +11,7 @@ mod service;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use gateway_store::{Actor, Store};
 use http::StatusCode;
 use http::request::Parts;
@@ -159,18 +159,15 @@ impl PageQuery {
     /// The query of a list that is ordered newest first, and the id before which it begins.
     fn before(query: Option<&str>) -> ApiResult<(Self, i64)> {
         let page = Self::read(query, "before")?;
-        let before = page.number("before")?.unwrap_or(i64::MAX);
-        Ok((page, before))
-    }
-
-    fn number(&self, name: &'static str) -> ApiResult<Option<i64>> {
-        let Some(text) = &self.cursor else { return Ok(None) };
-        let number = text.parse().ok().filter(|&number: &i64| number > 0);
-        let wrong = || {
-            let message = format!("`{name}` must be the id of an entry, a whole number");
-            ApiError::invalid(name, message)
+        let before = match page.cursor.as_deref().map(str::parse::<i64>) {
+            None => i64::MAX,
+            Some(Ok(number)) if number > 0 => number,
+            Some(_) => {
+                let message = "`before` must be the id of an entry, a whole number";
+                return Err(ApiError::invalid("before", message));
+            }
         };
-        number.map(Some).ok_or_else(wrong)
+        Ok((page, before))
     }
 
     /// The number of rows to read: one more shows whether there is another page.
@@ -236,13 +233,6 @@ impl From<Error> for ApiError {
 
 fn missing(what: &str) -> ApiError {
     ApiError::new(Code::NotFound, format!("no such {what}"))
-}
-
-/// A response that must not be cached.
-fn secret(mut response: Response) -> Response {
-    let never = http::HeaderValue::from_static("no-store");
-    response.headers_mut().insert(http::header::CACHE_CONTROL, never);
-    response.into_response()
 }
 
 #[cfg(test)]

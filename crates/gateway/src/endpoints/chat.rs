@@ -69,14 +69,12 @@ async fn answer(request: MemberRequest, interface: Interface) -> ApiResult {
     if remote == Remote::None {
         request.rest = ChatRequest::rest_of(&object, is_streamed);
     }
-    let prepare = {
-        let (web, key) = (service.web.clone(), caller.key.lineage);
-        async move {
-            if remote == Remote::Fetched {
-                request.body = with_images(&web, key, &request.body).await?;
-            }
-            Ok(move |target: &Target| request.for_target(target))
+    let (web, key) = (service.web.clone(), caller.key.lineage);
+    let prepare = async move {
+        if remote == Remote::Fetched {
+            request.body = with_images(&web, key, &request.body).await?;
         }
+        Ok(move |target: &Target| request.for_target(target))
     };
     let (operation, dialect) = (Operation::Chat, Dialect::OpenAi);
     let request = ModelRequest { info, caller, model, operation, idempotency, dialect };

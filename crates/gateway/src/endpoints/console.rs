@@ -6,7 +6,6 @@
 //! requests of members go to the routes of the API, which charge them.
 
 mod context;
-mod cookie;
 mod fields;
 mod filters;
 mod key;

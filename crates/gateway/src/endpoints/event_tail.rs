@@ -30,12 +30,11 @@ pub(super) trait EventSource: Send + 'static {
     fn read(&mut self, is_running: bool) -> impl Future<Output = Result<Batch, Error>> + Send;
 }
 
-pub(super) enum Batch {
-    Events(Bytes),
-    /// No event follows these.
-    LastEvents(Bytes),
-    Nothing,
-    End,
+pub(super) struct Batch {
+    /// New events; empty for none.
+    pub(super) events: Bytes,
+    /// Whether no event follows.
+    pub(super) is_last: bool,
 }
 
 struct Tail<S> {
@@ -78,13 +77,12 @@ impl<S: EventSource> Tail<S> {
                 None => self.updates = self.background.updates(self.source.id()),
             }
             let was_read = match self.source.read(self.updates.is_some()).await {
-                Ok(Batch::Events(events)) => return Some(events),
-                Ok(Batch::LastEvents(events)) => {
-                    self.is_over = true;
+                Ok(Batch { events, is_last }) if !events.is_empty() => {
+                    self.is_over = is_last;
                     return Some(events);
                 }
-                Ok(Batch::End) => break,
-                Ok(Batch::Nothing) => true,
+                Ok(Batch { is_last: true, .. }) => break,
+                Ok(_) => true,
                 Err(error)
                     if error.kind() == ErrorKind::Temporary && !self.finished.is_cancelled() =>
                 {

@@ -50,10 +50,7 @@ impl InternalCalls {
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(CONTENT_TYPE, json);
         request.extensions_mut().insert(*info);
-        let mut response = match self.router.clone().call(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        };
+        let Ok(mut response) = self.router.clone().call(request).await;
         match response.extensions_mut().remove::<Failed>() {
             Some(Failed(error)) => Err(error),
             None => Ok(response),

@@ -55,14 +55,12 @@ pub(super) async fn create(request: MemberRequest) -> ApiResult {
     if remote == Remote::None {
         request.rest = MessagesRequest::rest_of(&object);
     }
-    let prepare = {
-        let (web, key) = (service.web.clone(), caller.key.lineage);
-        async move {
-            if remote == Remote::Fetched {
-                request.body = with_images(&web, key, &request.body).await?;
-            }
-            Ok(move |target: &Target| request.for_target(target))
+    let (web, key) = (service.web.clone(), caller.key.lineage);
+    let prepare = async move {
+        if remote == Remote::Fetched {
+            request.body = with_images(&web, key, &request.body).await?;
         }
+        Ok(move |target: &Target| request.for_target(target))
     };
     // A message costs what a chat completion costs.
     let (operation, dialect) = (Operation::Chat, Dialect::Anthropic);

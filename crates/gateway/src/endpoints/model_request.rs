@@ -11,6 +11,7 @@ use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use ledger::{AnswerProgress, EndReason, IdempotencyKey, Micros};
 
 use super::fixed_price::replayed;
+use super::json_text;
 use crate::background::AbortEarly;
 use crate::billing::{Billing, Charge, Opened, Order, Results, saved_json};
 use crate::catalogue::{Model, Target};
@@ -192,10 +193,9 @@ async fn whole(
     let id = charge.id();
     charge.model = Some(model);
     let charged = settle(&mut charge, recorder.as_deref(), &answer).await?;
-    let mut response = Response::new(Body::from(answer.body));
+    let mut response = json_text(answer.body);
     let headers = response.headers_mut();
     headers.reserve(HEADERS);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response_headers::write_receipt(headers, id, charged);
     response_headers::write_limits(limit_status, headers);
     Ok(response)

@@ -171,14 +171,11 @@ impl EventSource for JobEvents {
         let status = store.job_status(self.id).await?;
         let events = store.job_events(self.id, self.after, MAX_EVENTS_AT_ONCE).await?;
         let is_all = events.len() < usize::try_from(MAX_EVENTS_AT_ONCE).unwrap_or(usize::MAX);
-        let is_over = status.is_none_or(|(status, _)| status.is_over()) && is_all;
-        let Some(last) = events.last() else {
-            return Ok(if is_over { Batch::End } else { Batch::Nothing });
-        };
-        self.after = last.sequence;
-        let joined: Vec<u8> =
+        let is_last = status.is_none_or(|(status, _)| status.is_over()) && is_all;
+        self.after = events.last().map_or(self.after, |last| last.sequence);
+        let events: Vec<u8> =
             events.iter().flat_map(|event| view::event(&self.name, event)).collect();
-        Ok(if is_over { Batch::LastEvents(joined.into()) } else { Batch::Events(joined.into()) })
+        Ok(Batch { events: events.into(), is_last })
     }
 }
 

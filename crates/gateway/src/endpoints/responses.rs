@@ -71,28 +71,25 @@ pub(super) async fn create(request: MemberRequest) -> ApiResult {
     });
     let chat = chat_request(info.id, bytes, options.is_streamed || options.is_background);
     let ours = ours(&options, &answer_id, &fields);
-    let prepare = {
-        let (web, key) = (service.web.clone(), caller.key.lineage);
-        async move {
-            if remote == Remote::Fetched {
-                let input = fields.get_mut("input").into_iter();
-                for value in input.chain(&mut earlier.items) {
-                    images::inline(&web, key, value).await?;
-                }
+    let (web, key) = (service.web.clone(), caller.key.lineage);
+    let prepare = async move {
+        if remote == Remote::Fetched {
+            let input = fields.get_mut("input").into_iter();
+            for value in input.chain(&mut earlier.items) {
+                images::inline(&web, key, value).await?;
             }
-            let earlier = earlier.items;
-            let request = ResponsesRequest { chat, fields, earlier, shape, ours, searcher };
-            Ok(move |target: &Target| request.for_target(target))
         }
+        let earlier = earlier.items;
+        let request = ResponsesRequest { chat, fields, earlier, shape, ours, searcher };
+        Ok(move |target: &Target| request.for_target(target))
     };
     let (operation, dialect) = (Operation::Responses, Dialect::OpenAi);
     let request = ModelRequest { info, caller, model, operation, idempotency, dialect };
     if options.is_background {
         return background::start(&service, request, &options, recorder, prepare).await;
     }
-    request
-        .answer(&service, AnswerForm::streamed(options.is_streamed), Some(recorder), prepare)
-        .await
+    let form = AnswerForm::streamed(options.is_streamed);
+    request.answer(&service, form, Some(recorder), prepare).await
 }
 
 struct Asked {
@@ -310,22 +307,22 @@ impl EventSource for ResponseEvents {
         if let Some(last) = events.last() {
             self.after = last.sequence;
             let is_last = is_last(&last.event);
-            let joined: Vec<u8> = events.into_iter().flat_map(|event| event.event).collect();
-            let joined = joined.into();
-            return Ok(if is_last { Batch::LastEvents(joined) } else { Batch::Events(joined) });
+            let events: Vec<u8> = events.into_iter().flat_map(|event| event.event).collect();
+            return Ok(Batch { events: events.into(), is_last });
         }
         if is_running {
-            return Ok(Batch::Nothing);
+            return Ok(Batch { events: Bytes::new(), is_last: false });
         }
-        match store.response_status(self.member, &self.id).await?.as_deref() {
-            None | Some("cancelled") => Ok(Batch::End),
+        let status = store.response_status(self.member, &self.id).await?;
+        let is_last = match status.as_deref() {
+            None | Some("cancelled") => true,
             Some(status) if is_over(status) => {
                 // The charge precedes the last events, which may not be written yet.
-                let since = *self.over_since.get_or_insert_with(Instant::now);
-                Ok(if since.elapsed() > LAST_EVENTS { Batch::End } else { Batch::Nothing })
+                self.over_since.get_or_insert_with(Instant::now).elapsed() > LAST_EVENTS
             }
-            Some(_) => Ok(Batch::Nothing),
-        }
+            Some(_) => false,
+        };
+        Ok(Batch { events: Bytes::new(), is_last })
     }
 }
 

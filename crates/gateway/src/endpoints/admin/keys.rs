@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use axum::extract::{RawQuery, Request};
 use gateway_store::{KeyChange, KeyRecord, LimitsChange, Scope};
+use http::HeaderValue;
+use http::header::CACHE_CONTROL;
 use ledger::{AccountKind, Micros, Time};
 use wire::admin::{IssuedKey, KeyBody, KeyRecordView, Rotation, ScopeWord};
 
 use super::members;
-use super::{Admin, PageQuery, created, missing, parse, secret, strict};
+use super::{Admin, PageQuery, created, missing, parse, strict};
 use crate::budget;
 use crate::clock;
 use crate::endpoints::body;
@@ -90,7 +92,9 @@ async fn find(admin: &Admin, id: &str) -> ApiResult<KeyRecord> {
 
 async fn issued(admin: &Admin, new: Issued) -> ApiResult {
     let record = view(admin, new.record).await?;
-    Ok(secret(created(&IssuedKey { record, key: new.key.as_str().to_owned() })))
+    let mut response = created(&IssuedKey { record, key: new.key.as_str().to_owned() });
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
 }
 
 fn change_of(patch: KeyBody) -> ApiResult<KeyChange> {

@@ -13,14 +13,15 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use ledger::MemberId;
 use pages::{Account, CSRF_HEADER, Fields, Frame, NavItem, Notice, Token};
 
+use super::super::internal_call::InternalCalls;
 use super::super::{AppState, body, check_host};
-use super::cookie::Cookie;
 use super::page::{
     self, DONE, MEMBER_NAV, OPERATOR_NAV, OPERATOR_PAGES, OWN_PAGES, PageError, PageResult, Pager,
     Refusal, TEAM,
 };
 use crate::clock;
 use crate::config::{Config, Limits};
+use crate::failure::ApiResult;
 use crate::identity::Caller;
 use crate::operator::Operator;
 use crate::request_info::RequestInfo;
@@ -42,6 +43,7 @@ const OF_OPERATORS: (Duration, Duration) = (Duration::from_hours(1), Duration::f
 pub(super) struct PageContext {
     pub(super) service: Arc<Service>,
     pub(super) info: RequestInfo,
+    calls: Arc<InternalCalls>,
     pub(super) session: WebSession,
     pub(super) query: Fields,
     pub(super) team: Option<MemberId>,
@@ -50,7 +52,6 @@ pub(super) struct PageContext {
     /// The actor in the audit log.
     pub(super) by: Actor,
     token: Token,
-    name: String,
     role: Role,
 }
 
@@ -182,6 +183,9 @@ pub(super) async fn find(parts: &mut Parts, service: &AppState) -> PageResult<Op
     let (config, store) = (&service.config, &service.billing.store);
     check_host(config, &parts.headers)?;
     let Some(info) = parts.extensions.get::<RequestInfo>().copied() else { return Ok(None) };
+    let Some(calls) = parts.extensions.get::<Arc<InternalCalls>>().cloned() else {
+        return Ok(None);
+    };
     let Some(token) = Cookie::Session.token(&parts.headers, config) else { return Ok(None) };
     let Some(session) = store.session(token.hash()).await? else { return Ok(None) };
     let caller = match &session.key {
@@ -206,16 +210,23 @@ pub(super) async fn find(parts: &mut Parts, service: &AppState) -> PageResult<Op
         }
         Some(caller) => (Role::Member, caller.team),
     };
-    let (name, actor) = if let Some(caller) = &caller {
-        (caller.member_name.clone(), format!("member:{}", caller.key.member))
+    let actor = if let Some(caller) = &caller {
+        format!("member:{}", caller.key.member)
     } else {
         request_log::note_operator();
-        ("Operator".to_owned(), format!("console:{}", info.peer.ip()))
+        format!("console:{}", info.peer.ip())
     };
     let by = Actor { name: actor, request: Some(info.id.to_string()) };
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let service = service.clone();
-    Ok(Some(PageContext { service, info, session, query, team, caller, by, token, name, role }))
+    Ok(Some(PageContext { service, info, calls, session, query, team, caller, by, token, role }))
+}
+
+impl MemberContext {
+    /// Sends a request of the member to a route of the API.
+    pub(super) async fn send(&self, request: Request) -> ApiResult {
+        self.calls.send_as(&self.info, &self.who.caller, request).await
+    }
 }
 
 impl PageContext {
@@ -248,13 +259,14 @@ impl PageContext {
             Role::Operator if is_member => nav.push(OPERATOR_PAGES.clone()),
             Role::Operator | Role::Member => {}
         }
+        let name = self.caller.as_ref().map_or("Operator", |it| it.member_name.as_str());
         let detail = match &self.session.key {
             Some(key) => format!("Key {key}"),
             None => "Admin token".to_owned(),
         };
         Frame {
             nav: NavItem::marked(&nav, path),
-            account: Some(Account { name: self.name.clone(), detail }),
+            account: Some(Account { name: name.to_owned(), detail }),
             notice: Notice::done(DONE, self.param("done")),
             csrf: self.token.csrf(),
             ..page::frame(&self.service.config, title)
@@ -335,4 +347,45 @@ fn check_origin(config: &Config, headers: &HeaderMap) -> PageResult<()> {
         return Ok(());
     }
     Err(PageError::forbidden("This form was not sent by a page of this service."))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cookie {
+    Session,
+    /// Protects the sign-in form before there is a session. It is never a session.
+    SignIn,
+}
+
+impl Cookie {
+    pub(super) fn token(self, headers: &HeaderMap, config: &Config) -> Option<Token> {
+        Token::of_cookie(headers, self.name(config))
+    }
+
+    /// Under HTTPS the prefix makes browsers refuse the cookie from any other host.
+    fn name(self, config: &Config) -> &'static str {
+        match (self, is_https(config)) {
+            (Self::Session, true) => "__Host-agent-session",
+            (Self::Session, false) => "agent-session",
+            (Self::SignIn, true) => "__Host-agent-sign-in",
+            (Self::SignIn, false) => "agent-sign-in",
+        }
+    }
+
+    /// Sets the cookie for some seconds; without a token it is removed.
+    pub(super) fn set(
+        self,
+        config: &Config,
+        token: Option<&Token>,
+        seconds: u64,
+    ) -> Option<HeaderValue> {
+        let (name, is_secure) = (self.name(config), is_https(config));
+        match token {
+            Some(token) => token.set_cookie(name, Some(seconds), is_secure),
+            None => pages::remove_cookie(name, is_secure),
+        }
+    }
+}
+
+fn is_https(config: &Config) -> bool {
+    config.public_url.scheme_str() == Some("https")
 }

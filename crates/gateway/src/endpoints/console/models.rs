@@ -1,16 +1,13 @@
 //! The models that a member may use, what requests cost, and the settings of other programs.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::Extension;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use pages::Frame;
 use wire::error::Code;
 
 use super::super::body;
-use super::super::internal_call::{InternalCalls, post};
+use super::super::internal_call::post;
 use super::context::MemberContext;
 use super::filters;
 use super::page::{self, PageResult};
@@ -90,11 +87,7 @@ pub(super) fn chat_models<'a>(
     })
 }
 
-pub(super) async fn chat(
-    context: MemberContext,
-    Extension(calls): Extension<Arc<InternalCalls>>,
-    request: Request,
-) -> Response {
+pub(super) async fn chat(context: MemberContext, request: Request) -> Response {
     let (head, sent) = request.into_parts();
     if context.check_script(&head.headers).is_err() {
         let message = "this request was not sent by a page of this service; reload the page";
@@ -102,8 +95,7 @@ pub(super) async fn chat(
     }
     let answered = async {
         let body = body::read(&context.service.config.limits, &head.headers, sent).await?;
-        let request = post("/v1/chat/completions", body)?;
-        calls.send_as(&context.info, &context.who.caller, request).await
+        context.send(post("/v1/chat/completions", body)?).await
     };
     answered.await.unwrap_or_else(IntoResponse::into_response)
 }

@@ -1,9 +1,6 @@
 //! Research jobs: start, progress, report, cancel.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::Extension;
 use axum::extract::Request;
 use gateway_store::JobStep;
 use http::{HeaderMap, StatusCode};
@@ -13,7 +10,7 @@ use pages::{Frame, Html};
 use serde_json::json;
 use wire::research::{JobStepView, JobView};
 
-use super::super::internal_call::{InternalCalls, get, job_address, post};
+use super::super::internal_call::{get, job_address, post};
 use super::super::path::Id;
 use super::context::MemberContext;
 use super::filters;
@@ -72,18 +69,14 @@ fn state(status: &str) -> Html {
     pages::tag(kind, status)
 }
 
-pub(super) async fn start(
-    context: MemberContext,
-    Extension(calls): Extension<Arc<InternalCalls>>,
-    request: Request,
-) -> PageResult {
+pub(super) async fn start(context: MemberContext, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     let mut wanted = json!({"query": fields.get("query"), "depth": fields.get("depth")});
     if !fields.get("model").is_empty() {
         wanted["model"] = fields.get("model").into();
     }
     let request = post("/v1/research/jobs", wanted.to_string())?;
-    let started = match calls.send_as(&context.info, &context.who.caller, request).await {
+    let started = match context.send(request).await {
         Ok(started) => started,
         Err(error) => {
             return jobs_page(&context, fields.get("query"), Some(error)).await;
@@ -136,16 +129,10 @@ fn is_web(url: &str) -> bool {
 }
 
 /// The events of a job; the page only needs the notification.
-pub(super) async fn events(
-    context: MemberContext,
-    Extension(calls): Extension<Arc<InternalCalls>>,
-    Id(id): Id,
-    headers: HeaderMap,
-) -> ApiResult {
+pub(super) async fn events(context: MemberContext, Id(id): Id, headers: HeaderMap) -> ApiResult {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let after: i64 = last.unwrap_or(0);
-    let request = get(&format!("{}/events?starting_after={after}", job_address(&id)))?;
-    calls.send_as(&context.info, &context.who.caller, request).await
+    context.send(get(&format!("{}/events?starting_after={after}", job_address(&id)))?).await
 }
 
 pub(super) async fn cancel(context: MemberContext, Id(id): Id, request: Request) -> PageResult {

@@ -12,8 +12,9 @@ use pages::{Fields, Frame, Notice, Token};
 use super::super::admin::is_same;
 use super::super::path::Id;
 use super::super::{AppState, check_host, not_found};
-use super::context::{self, Access as _, MemberAccess, MemberContext, PageContext, start_session};
-use super::cookie::Cookie;
+use super::context::{
+    self, Access as _, Cookie, MemberAccess, MemberContext, PageContext, start_session,
+};
 use super::page::{self, DONE, PageError, PageResult, redirect};
 use super::{accepts_html, filters, overview};
 use crate::config::Config;

@@ -41,28 +41,23 @@ pub(super) async fn run(
     tool: &ToolSpec,
     arguments: JsonObject,
 ) -> CallToolResult {
-    let Some(info) = head.extensions.get::<RequestInfo>().copied() else {
-        return failed(None, &ApiError::internal());
-    };
+    let info = head.extensions.get::<RequestInfo>();
     let log = head.extensions.get::<Arc<RequestLog>>();
-    let answering = answer(calls, head, &info, tool, arguments);
+    let answering = answer(calls, head, tool, arguments);
     let answered = match log {
         Some(log) => log.scope(answering).await,
         None => answering.await,
     };
-    match answered {
-        Ok(result) => result,
-        Err(error) => failed(Some(&info), &error),
-    }
+    answered.unwrap_or_else(|error| failed(info, &error))
 }
 
 async fn answer(
     calls: &InternalCalls,
     head: &Parts,
-    info: &RequestInfo,
     tool: &ToolSpec,
     arguments: JsonObject,
 ) -> ApiResult<CallToolResult> {
+    let info = head.extensions.get::<RequestInfo>().ok_or_else(ApiError::internal)?;
     let caller = head.extensions.get::<Caller>().ok_or_else(ApiError::no_key)?;
     let mut arguments = Arguments { tool, rest: arguments };
     let (request, shown) = request(calls, caller, tool.what, &mut arguments)?;

@@ -185,8 +185,8 @@ impl EventWriter<'_> {
         let (store, recorder) = (&self.billing.store, self.recorder);
         if !self.has_begun {
             match self.begin().await {
-                Ok(Begin::Begun) => self.has_begun = true,
-                Ok(Begin::Cancelled) => return self.waiting.clear(),
+                Ok(true) => self.has_begun = true,
+                Ok(false) => return self.waiting.clear(),
                 Err(error) => {
                     let error = chain(&error);
                     tracing::warn!(response = recorder.id, %error, "response not updated");
@@ -206,25 +206,20 @@ impl EventWriter<'_> {
         }
     }
 
-    async fn begin(&self) -> Result<Begin, gateway_store::Error> {
+    /// Marks the response as in progress; `false` if it was cancelled while it was queued, without
+    /// a charge.
+    async fn begin(&self) -> Result<bool, gateway_store::Error> {
         let (store, recorder) = (&self.billing.store, self.recorder);
         let Some(row) = recorder.stored(&recorder.object(Status::InProgress)) else {
-            return Ok(Begin::Cancelled);
+            return Ok(false);
         };
         if store.update_response(&row).await? {
-            return Ok(Begin::Begun);
+            return Ok(true);
         }
         // It has ended: a short response ends before its first events are stored.
         let status = store.response_status(recorder.member, &recorder.id).await?;
-        let is_cancelled = status.is_none_or(|status| status == "cancelled");
-        Ok(if is_cancelled { Begin::Cancelled } else { Begin::Begun })
+        Ok(status.is_some_and(|status| status != "cancelled"))
     }
-}
-
-enum Begin {
-    Begun,
-    /// It was cancelled while it was queued, without a charge.
-    Cancelled,
 }
 
 fn sequence(data: &[u8]) -> Option<i64> {

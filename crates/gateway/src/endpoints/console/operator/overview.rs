@@ -53,11 +53,11 @@ async fn spend(store: &Store) -> PageResult<[i64; 2]> {
         limit: DAYS.unsigned_abs(),
     };
     let days = store.usage(&query).await?;
-    let sum = |is_counted: fn(i32, i32) -> bool| {
-        let counted = days.iter().filter(|line| line.day.is_some_and(|day| is_counted(day, today)));
+    let sum = |from: i32| {
+        let counted = days.iter().filter(|line| line.day.is_some_and(|day| day >= from));
         counted.map(|line| line.counts.charged.get()).sum()
     };
-    Ok([sum(|day, today| day == today), sum(|_, _| true)])
+    Ok([sum(today), sum(query.from_day)])
 }
 
 /// Sums of the figures of this process since it started.
