@@ -12,7 +12,6 @@ mod files;
 mod fixed_price;
 mod form;
 mod internal_call;
-mod json;
 pub(crate) mod mcp;
 mod me;
 mod media;
@@ -25,7 +24,6 @@ mod path;
 mod research;
 mod responses;
 mod search;
-mod state;
 mod upload;
 mod web;
 mod web_search;
@@ -39,20 +37,23 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
-use http::header::UPGRADE;
-use http::{HeaderMap, Request, Uri};
+use http::header::{CONTENT_TYPE, UPGRADE};
+use http::{HeaderMap, HeaderValue, Request, Uri};
 use hyper::body::Incoming;
+use serde::Serialize;
 use tower_service::Service as _;
 use wire::error::Code;
 
 use self::internal_call::InternalCalls;
-use self::state::AppState;
 use crate::config::Config;
 use crate::failure::{ApiError, ApiResult};
-use crate::openapi::{Operation, Routes};
+use crate::openapi::{self, Operation, Routes};
 use crate::request_info::{RequestInfo, Route};
 use crate::request_log::sanitized_path;
 use crate::service::Service;
+
+/// The state of the router.
+type AppState = Arc<Service>;
 
 pub(crate) struct Endpoints {
     router: Router,
@@ -77,14 +78,10 @@ impl Endpoints {
         for (route, pattern) in patterns {
             known.insert(route, Route { pattern, operation: operation(pattern) })?;
         }
-        let state = AppState::new(service);
         let offered: Arc<str> = offered(&described.operations).into();
         let plain = described.router;
-        let calls = InternalCalls {
-            router: plain.clone().with_state(state.clone()),
-            upstreams: service.upstreams.clone(),
-            media: service.media.clone(),
-        };
+        let router = plain.clone().with_state(service.clone());
+        let calls = InternalCalls { router, service: service.clone() };
         let max_body_bytes = service.config.limits.max_body_bytes;
         let finished = service.lifecycle.finished.clone();
         let tools = Arc::new(mcp::Endpoint::new(&calls, max_body_bytes, finished));
@@ -99,7 +96,7 @@ impl Endpoints {
                 not_found(&uri, &offered).into_response()
             })
             .method_not_allowed_fallback(wrong_method)
-            .with_state(state);
+            .with_state(service.clone());
         Ok(Self { router, routes: known, calls: Arc::new(calls) })
     }
 
@@ -114,10 +111,8 @@ impl Endpoints {
         if matches!(request.uri().path(), "/v1/messages" | "/v1/responses") {
             request.extensions_mut().insert(self.calls.clone());
         }
-        match self.router.clone().call(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
+        let Ok(response) = self.router.clone().call(request).await;
+        response
     }
 }
 
@@ -208,35 +203,32 @@ fn check_host(config: &Config, headers: &HeaderMap) -> ApiResult<()> {
     mcp::check_peer(headers, &config.public_url, &config.mcp)
 }
 
-fn operation(pattern: &str) -> &'static str {
+fn json<T: Serialize>(value: &T) -> Response {
+    serde_json::to_vec(value).map_or_else(|_| ApiError::internal().into_response(), json_text)
+}
+
+fn json_text(text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(openapi::JSON));
+    response
+}
+
+fn operation(pattern: &'static str) -> &'static str {
+    /// Paths after `/v1` that are named like their operation.
+    const SAME: [&str; 15] = [
+        "chat", "completions", "embeddings", "moderations", "rerank", "images", "audio",
+        "messages", "responses", "research", "models", "capabilities", "me", "search", "downloads",
+    ];
     let parts: Vec<&str> = pattern.trim_start_matches('/').split('/').collect();
     match parts.as_slice() {
-        ["v1", "chat", ..] => "chat",
-        ["v1", "completions"] => "completions",
-        ["v1", "embeddings"] => "embeddings",
-        ["v1", "moderations"] => "moderations",
-        ["v1", "rerank"] => "rerank",
-        ["v1", "images", ..] => "images",
-        ["v1", "audio", ..] => "audio",
-        ["v1", "messages", ..] => "messages",
-        ["v1", "responses", ..] => "responses",
-        ["v1", "research", ..] => "research",
-        ["v1", "models", ..] => "models",
-        ["v1", "capabilities"] => "capabilities",
-        ["v1", "me", ..] => "me",
-        ["v1", "search"] => "search",
+        ["v1", name, ..] if SAME.contains(name) => name,
         ["v1", "requests", ..] => "receipt",
         ["v1", "media", "run"] => "media",
         ["v1", "media", ..] => "media_read",
         ["v1", "web", ..] => "fetch",
-        ["v1", "downloads", ..] => "downloads",
         ["mcp"] => mcp::OPERATION,
-        ["admin", ..] => "admin",
-        ["healthz"] => "healthz",
-        ["readyz"] => "readyz",
-        ["metrics"] => "metrics",
+        [name @ ("admin" | "healthz" | "readyz" | "metrics" | "oauth"), ..] => name,
         ["openapi.json" | "docs"] => "docs",
-        ["oauth", ..] => "oauth",
         _ if console::paths().any(|path| path == pattern) => console::OPERATION,
         _ => "other",
     }

@@ -27,6 +27,9 @@ use crate::reload::{ReloadError, Reloaded, Reloads};
 /// A name must not look like an id.
 const MEMBER_PREFIX: &str = "mem_";
 
+const NO_CHANNELS: &str =
+    "no channel is configured; set `alerts.webhook` or `alerts.email` in gateway.yaml";
+
 /// An operator, with the store to change.
 #[derive(Debug, Clone, Copy)]
 pub struct Operator<'a> {
@@ -62,9 +65,6 @@ pub enum Error {
     /// The object exists already.
     #[error("this {0} already exists")]
     Exists(&'static str),
-    /// A new key would have expired already.
-    #[error("`expires_at` must be in the future")]
-    Past,
     /// An expired or revoked key cannot be rotated.
     #[error("this key is revoked or expired; create a new one")]
     KeyOver,
@@ -88,9 +88,6 @@ pub enum Error {
     /// The configuration file cannot replace the running configuration.
     #[error("the configuration was not reloaded, nothing was changed: {}", .0.join("; "))]
     Configuration(Vec<String>),
-    /// No channel of alerts is configured.
-    #[error("no channel is configured; set `alerts.webhook` or `alerts.email` in gateway.yaml")]
-    NoAlerts,
     /// The service stops.
     #[error("the service is shutting down")]
     Stopping,
@@ -185,7 +182,7 @@ impl Operator<'_> {
         check_models(models.as_deref())?;
         check_limits(&limits)?;
         if expires_at.is_some_and(|end| end <= clock::now()) {
-            return Err(Error::Past);
+            return Err(Error::Conflict("`expires_at` must be in the future"));
         }
         let key = key_secret::draw().ok_or(Error::NoRandom)?;
         let (id, hash) = (key.public_id().to_owned(), hasher.hash(&key));
@@ -278,7 +275,7 @@ impl Operator<'_> {
     /// Stores an alert that tests all channels; returns its number.
     pub async fn test_alert(self, alerts: Option<&config::Alerts>) -> Result<i64> {
         let alerts = alerts.filter(|it| it.webhook.is_some() || it.email.is_some());
-        let Some(config) = alerts else { return Err(Error::NoAlerts) };
+        let config = alerts.ok_or(Error::Conflict(NO_CHANNELS))?;
         let message = "this is a test of the alerts".to_owned();
         let alert = new_alert(config, "test", &self.by.name, message, None);
         self.store.open_alert(&alert).await?.ok_or(Error::Missing("alert"))
@@ -334,7 +331,7 @@ fn check_text(field: &'static str, text: &str, max_chars: usize) -> Result<()> {
     Err(invalid(field, wanted))
 }
 
-fn check_range<T: PartialOrd + Display + Copy>(
+pub(crate) fn check_range<T: PartialOrd + Display + Copy>(
     field: &'static str,
     value: T,
     range: RangeInclusive<T>,

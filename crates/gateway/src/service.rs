@@ -16,6 +16,7 @@ use crate::identity::{Identities, KeyHasher};
 use crate::lifecycle::Lifecycle;
 use crate::media::{ArtifactStore, Media};
 use crate::metrics::Metrics;
+use crate::parsing::Parsing;
 use crate::problem::{Problem, keep};
 use crate::provider::Provider;
 use crate::reload::Reloads;
@@ -28,7 +29,7 @@ use crate::web_services::{WebServices, open_reader};
 /// The path of the client document.
 pub(crate) const CLIENT_DOCUMENT: &str = "/oauth/client-metadata.json";
 
-/// The running service with one configuration. Handlers and modules take the parts that they need.
+/// The running service with one configuration; the state of all handlers.
 pub struct Service {
     pub(crate) config: Arc<Config>,
     pub(crate) lifecycle: Lifecycle,
@@ -42,6 +43,7 @@ pub struct Service {
     pub(crate) research: Arc<Research>,
     pub(crate) reloads: Reloads,
     pub(crate) parser: Pool,
+    pub(crate) parsing: Parsing,
     /// The configured channels of alerts, if any.
     pub(crate) channels: Option<Channels>,
     /// Identifies the MCP client to authorization servers.
@@ -203,6 +205,8 @@ impl Service {
             queued: Notify::new(),
             ended: Notify::new(),
         };
+        let limits = &config.limits;
+        let parsing = Parsing::new(limits.parsing_bytes, limits.max_body_bytes);
         Arc::new(Self {
             config,
             lifecycle,
@@ -216,6 +220,7 @@ impl Service {
             research: Arc::new(research),
             reloads,
             parser,
+            parsing,
             channels: parts.channels,
             client_document,
         })

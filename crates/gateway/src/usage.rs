@@ -163,7 +163,7 @@ fn invalid(field: &'static str, wanted: &str) -> Error {
 }
 
 /// Parses `YYYY-MM-DD` to days since 1970.
-fn day(field: &'static str, text: &str) -> Result<i32, Error> {
+pub(crate) fn day(field: &'static str, text: &str) -> Result<i32, Error> {
     let is_plain = |(index, byte): (usize, u8)| match index {
         4 | 7 => byte == b'-',
         _ => byte.is_ascii_digit(),
@@ -174,7 +174,7 @@ fn day(field: &'static str, text: &str) -> Result<i32, Error> {
     days.ok_or_else(|| invalid(field, "a day such as `2026-01-31`"))
 }
 
-fn day_text(day: i32) -> String {
+pub(crate) fn day_text(day: i32) -> String {
     let date = EPOCH.checked_add(Duration::days(day.into()));
     date.and_then(|date| date.format(&Iso8601::DATE).ok()).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::whole_number::whole;
+use crate::whole::whole;
 
 /// Maximum amount of one transfer, in micro-credits: 10⁹ credits.
 pub const MAX_AMOUNT_MICROS: i64 = 1_000_000_000_000_000;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use self::team::{NewTeam, TeamPatch, TeamView};
 pub use crate::account::MAX_AMOUNT_MICROS;
 use crate::account::{BudgetBody, BudgetView, ReceiptView};
-use crate::whole_number::{given, given_whole, whole};
+use crate::whole::{given, given_whole, whole};
 
 /// Longest name of a member or key, in characters.
 pub const MAX_NAME_CHARS: usize = 200;

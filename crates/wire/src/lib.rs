@@ -17,4 +17,3 @@ pub mod sse;
 pub mod usage;
 pub mod web;
 pub mod whole;
-mod whole_number;

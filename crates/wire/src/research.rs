@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::whole;
+use crate::whole::optional_whole;
 
 /// Longest query, in characters.
 pub const MAX_QUERY_CHARS: usize = 4000;
@@ -27,11 +27,7 @@ pub struct ResearchRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<Depth>,
     /// How many pages are read at most; never more than the depth has.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "whole::optional"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_whole")]
     #[schemars(range(min = 1, max = 50))]
     pub max_sources: Option<u32>,
     /// The http or https address that receives the end of the job.

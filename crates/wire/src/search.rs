@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::whole::optional_whole;
+
 /// Longest query, in characters: every provider accepts it.
 pub const MAX_QUERY_CHARS: usize = 400;
 /// Maximum results per search.
@@ -20,11 +22,7 @@ pub struct SearchRequest {
     #[schemars(length(min = 1, max = 400), regex(pattern = r"[^\s\u0000-\u001f\u007f-\u009f]"))]
     pub query: String,
     /// How many results at most; 10 if not given.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::whole::optional"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_whole")]
     #[schemars(range(min = 1, max = 20))]
     pub max_results: Option<u32>,
     /// How old results may be.

@@ -4,13 +4,45 @@
 //! each byte once, and returns an event within one chunk without copying. [`Event`] keeps the
 //! received bytes and parses its fields lazily.
 
-mod encode;
 mod event;
 mod splitter;
 
-pub use encode::{write_comment, write_data, write_event};
+use bytes::{BufMut, BytesMut};
+use memchr::memchr2;
+
+use self::event::Lines;
 pub use event::Event;
 pub use splitter::{Splitter, TooLarge};
+
+/// Writes an event without a name; every line of `data` becomes a `data` line.
+pub fn write_data(out: &mut BytesMut, data: &[u8]) {
+    write_lines(out, b"data: ", data);
+    out.put_u8(b'\n');
+}
+
+/// Writes an event with a name. A name is cut at its first line end.
+pub fn write_event(out: &mut BytesMut, name: &str, data: &[u8]) {
+    let name = Lines(name.as_bytes()).next().unwrap_or_default();
+    write_lines(out, b"event: ", name);
+    write_data(out, data);
+}
+
+fn write_lines(out: &mut BytesMut, field: &[u8], text: &[u8]) {
+    out.reserve(field.len() + text.len() + 2);
+    let mut rest = text;
+    while let Some(end) = memchr2(b'\n', b'\r', rest) {
+        write_line(out, field, &rest[..end]);
+        let end_len = if rest[end..].starts_with(b"\r\n") { 2 } else { 1 };
+        rest = &rest[end + end_len..];
+    }
+    write_line(out, field, rest);
+}
+
+fn write_line(out: &mut BytesMut, field: &[u8], line: &[u8]) {
+    out.put_slice(field);
+    out.put_slice(line);
+    out.put_u8(b'\n');
+}
 
 #[cfg(test)]
 mod tests;

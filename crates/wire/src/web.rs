@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::whole::optional_whole;
+
 /// `POST /v1/web/fetch`: which page, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -14,26 +16,14 @@ pub struct PageRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<PageFormat>,
     /// The most characters of the content; 50000 if not given.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::whole::optional"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_whole")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_chars: Option<u32>,
     /// The character at which to begin, such as `next_index` of the answer before.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::whole::optional"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_whole")]
     pub start_index: Option<u32>,
     /// How old a kept page may be, in seconds; 0 reads it anew.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::whole::optional"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_whole")]
     pub max_age_s: Option<u32>,
 }
 

@@ -1,49 +1,62 @@
-//! Whole numbers in JSON: `5` and `5.0` are the same number.
+//! Whole numbers in JSON, and fields that may be null.
 
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer};
 
-/// A whole number in any JSON notation.
+/// A whole number in any JSON notation: `5` and `5.0` are the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Whole(pub u32);
+pub struct Whole<T>(pub T);
 
-impl<'de> Deserialize<'de> for Whole {
+impl<'de, T: TryFrom<i64>> Deserialize<'de> for Whole<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Written)
+        /// Maximum whole number that a float represents exactly.
+        const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
+        let number = serde_json::Number::deserialize(deserializer)?;
+        let exact = number.as_i64().or_else(|| {
+            let float = number.as_f64().filter(|float| float.abs() <= MAX_EXACT)?;
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
+            (float.fract() == 0.0).then_some(float as i64)
+        });
+        let in_range = exact.and_then(|number| T::try_from(number).ok()).map(Self);
+        let shown = Unexpected::Float(number.as_f64().unwrap_or(f64::NAN));
+        in_range.ok_or_else(|| D::Error::invalid_value(shown, &"a whole number"))
     }
 }
 
-/// For fields that may be absent: `#[serde(deserialize_with = "whole::optional")]`.
-pub(crate) fn optional<'de, D: Deserializer<'de>>(source: D) -> Result<Option<u32>, D::Error> {
-    let number = Option::<Whole>::deserialize(source)?;
-    Ok(number.map(|Whole(number)| number))
+pub(crate) fn whole<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i64>,
+{
+    Whole::deserialize(deserializer).map(|Whole(number)| number)
 }
 
-struct Written;
+/// For fields that may be absent.
+pub(crate) fn optional_whole<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i64>,
+{
+    Ok(Option::deserialize(deserializer)?.map(|Whole(number)| number))
+}
 
-impl Visitor<'_> for Written {
-    type Value = Whole;
+#[expect(clippy::option_option, reason = "null is not the same as nothing")]
+pub(crate) fn given_whole<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i64>,
+{
+    optional_whole(deserializer).map(Some)
+}
 
-    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("a whole number that is not negative")
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Whole, E> {
-        u32::try_from(number)
-            .map(Whole)
-            .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(number), &self))
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Whole, E> {
-        Err(E::invalid_value(de::Unexpected::Signed(number), &self))
-    }
-
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Whole, E> {
-        // Without a fraction and an exponent, it is parsed like any other.
-        let digits = number.to_string();
-        let digits = if digits == "-0" { "0" } else { &digits };
-        let refused = |_| E::invalid_value(de::Unexpected::Float(number), &self);
-        digits.parse().map(Whole).map_err(refused)
-    }
+/// Distinguishes an explicit null from an absent field.
+#[expect(clippy::option_option, reason = "null is not the same as nothing")]
+pub(crate) fn given<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::<T>::deserialize(deserializer).map(Some)
 }
 
 #[cfg(test)]

@@ -8,11 +8,10 @@ mod keys;
 mod members;
 mod service;
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use axum::extract::{FromRef, FromRequestParts, Request};
-use axum::response::{IntoResponse, Response};
+use axum::extract::{FromRequestParts, Request};
+use axum::response::Response;
 use gateway_store::{Actor, Store};
 use http::StatusCode;
 use http::request::Parts;
@@ -23,17 +22,15 @@ use serde::de::DeserializeOwned;
 use wire::admin::{MAX_NAME_CHARS, Page};
 use wire::error::Code;
 
-use super::body;
-use super::json::json;
-use super::state::AppState;
-use crate::billing::Billing;
-use crate::config::Config;
+use super::json;
+use super::{AppState, body};
 use crate::failure::{ApiError, ApiResult};
-use crate::identity::{Identities, bearer};
+use crate::identity::bearer;
 use crate::openapi::Routes;
-use crate::operator::{Error, Operator};
+use crate::operator::{Error, Operator, check_range};
 use crate::request_info::RequestInfo;
 use crate::request_log;
+use crate::service::Service;
 
 /// Default and maximum page size.
 const DEFAULT_LIMIT: u32 = 50;
@@ -76,11 +73,9 @@ pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
         .post("/admin/v1/alerts/test", service::test_alerts)
 }
 
-/// An authenticated operator, with the parts that its handlers need.
+/// An authenticated operator.
 pub(super) struct Admin {
-    config: Arc<Config>,
-    billing: Arc<Billing>,
-    identities: Arc<Identities>,
+    service: Arc<Service>,
     by: Actor,
 }
 
@@ -90,16 +85,15 @@ impl Admin {
     }
 
     fn store(&self) -> &Store {
-        &self.billing.store
+        &self.service.billing.store
     }
 }
 
 impl FromRequestParts<AppState> for Admin {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> ApiResult<Self> {
-        let config = Arc::<Config>::from_ref(state);
-        let Some(token) = &config.admin_token else {
+    async fn from_request_parts(parts: &mut Parts, service: &AppState) -> ApiResult<Self> {
+        let Some(token) = &service.config.admin_token else {
             return Err(ApiError::new(Code::NotFound, "unknown path; see /docs"));
         };
         if !bearer(&parts.headers).is_some_and(|offered| is_same(token.reveal(), offered)) {
@@ -111,12 +105,7 @@ impl FromRequestParts<AppState> for Admin {
         let peer = info.map(|info| info.peer.ip());
         let name = peer.map_or("admin-api".to_owned(), |peer| format!("admin-api:{peer}"));
         let request = info.map(|info| info.id.to_string());
-        Ok(Self {
-            billing: Arc::from_ref(state),
-            identities: Arc::from_ref(state),
-            config,
-            by: Actor { name, request },
-        })
+        Ok(Self { service: service.clone(), by: Actor { name, request } })
     }
 }
 
@@ -130,49 +119,18 @@ pub(super) fn is_same(token: &str, offered: &str) -> bool {
 /// Reads and parses a body; unknown fields are errors.
 async fn strict<T: DeserializeOwned>(admin: &Admin, request: Request) -> ApiResult<T> {
     let (head, body) = request.into_parts();
-    parse(&body::read(&admin.config.limits, &head.headers, body).await?)
+    parse(&body::read(&admin.service.config.limits, &head.headers, body).await?)
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
-    if body.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
-        // Serde would accept a list for a struct.
-        serde_json::from_slice::<serde::de::IgnoredAny>(body).map_err(|error| no_json(&error))?;
-        return Err(ApiError::new(Code::InvalidRequest, "the body must be a JSON object"));
-    }
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let path = error.path().to_string();
-        let error = error.into_inner();
-        if !error.is_data() {
-            return no_json(&error);
-        }
-        let text = error.to_string();
+    body::parse(body, |path, text| {
         // The message itself names a missing or unknown field.
         let named = text.split('`').nth(1).filter(|_| text.contains(" field `"));
-        let name = named.map_or(path, str::to_owned);
+        let name = named.unwrap_or(path);
         let message: String = format!("`{name}`: {text}").chars().take(MAX_MESSAGE_CHARS).collect();
         let name: String = name.chars().take(MAX_NAME_CHARS).collect();
         ApiError::invalid(name, message)
-    })?;
-    reader.end().map_err(|error| no_json(&error))?;
-    Ok(value)
-}
-
-fn no_json(error: &serde_json::Error) -> ApiError {
-    ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {error}"))
-}
-
-fn check_range<T: PartialOrd + std::fmt::Display>(
-    field: &'static str,
-    value: &T,
-    range: RangeInclusive<T>,
-) -> ApiResult<()> {
-    if range.contains(value) {
-        return Ok(());
-    }
-    let message =
-        format!("`{field}` must be a whole number from {} to {}", range.start(), range.end());
-    Err(ApiError::invalid(field, message))
+    })
 }
 
 struct PageQuery {
@@ -187,7 +145,7 @@ impl PageQuery {
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             if name == "limit" {
                 let limit = value.parse().unwrap_or_default();
-                check_range("limit", &limit, 1..=MAX_LIMIT)?;
+                check_range("limit", limit, 1..=MAX_LIMIT)?;
                 page.limit = limit;
             } else if name == cursor_name {
                 page.cursor = Some(value.into_owned());
@@ -201,18 +159,15 @@ impl PageQuery {
     /// The query of a list that is ordered newest first, and the id before which it begins.
     fn before(query: Option<&str>) -> ApiResult<(Self, i64)> {
         let page = Self::read(query, "before")?;
-        let before = page.number("before")?.unwrap_or(i64::MAX);
-        Ok((page, before))
-    }
-
-    fn number(&self, name: &'static str) -> ApiResult<Option<i64>> {
-        let Some(text) = &self.cursor else { return Ok(None) };
-        let number = text.parse().ok().filter(|&number: &i64| number > 0);
-        let wrong = || {
-            let message = format!("`{name}` must be the id of an entry, a whole number");
-            ApiError::invalid(name, message)
+        let before = match page.cursor.as_deref().map(str::parse::<i64>) {
+            None => i64::MAX,
+            Some(Ok(number)) if number > 0 => number,
+            Some(_) => {
+                let message = "`before` must be the id of an entry, a whole number";
+                return Err(ApiError::invalid("before", message));
+            }
         };
-        number.map(Some).ok_or_else(wrong)
+        Ok((page, before))
     }
 
     /// The number of rows to read: one more shows whether there is another page.
@@ -258,10 +213,8 @@ impl From<Error> for ApiError {
             Error::Missing(_) | Error::NotOwnTeam => Self::new(Code::NotFound, message),
             Error::Exists(_)
             | Error::Conflict(_)
-            | Error::Past
             | Error::KeyOver
             | Error::Short { .. }
-            | Error::NoAlerts
             | Error::Configuration(_) => Self::new(Code::Conflict, message),
             Error::Stopping => Self::new(Code::Draining, message),
             Error::Refused(Refusal::AmountOutOfRange) => {
@@ -280,13 +233,6 @@ impl From<Error> for ApiError {
 
 fn missing(what: &str) -> ApiError {
     ApiError::new(Code::NotFound, format!("no such {what}"))
-}
-
-/// A response that must not be cached.
-fn secret(mut response: Response) -> Response {
-    let never = http::HeaderValue::from_static("no-store");
-    response.headers_mut().insert(http::header::CACHE_CONTROL, never);
-    response.into_response()
 }
 
 #[cfg(test)]

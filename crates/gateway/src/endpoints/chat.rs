@@ -1,14 +1,12 @@
 //! `POST /v1/chat/completions`, and the older `POST /v1/completions`.
 
-use axum::extract::{Request, State};
 use bytes::Bytes;
 use gateway_store::Scope;
 use ledger::LineageId;
 use serde_json::Value;
 
-use super::admission::Received;
-use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
-use super::state::Shared;
+use super::admission::{MemberRequest, Received};
+use super::model_request::{self, AnswerForm, ModelRequest};
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::config::{Capability, Operation};
@@ -17,7 +15,7 @@ use crate::images::{self, Images, Remote};
 use crate::provider::{CHAT_PATH, COMPLETIONS_PATH};
 use crate::proxy::chat_request::ChatRequest;
 use crate::raw_object::{RawObject, check_values};
-use crate::request_info::RequestInfo;
+use crate::service::Service;
 use crate::web_services::WebServices;
 
 struct Interface {
@@ -37,43 +35,29 @@ const COMPLETIONS: Interface = Interface {
     check: check_prompt,
 };
 
-pub(super) async fn create(
-    State(api): Shared<ModelApi>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
-    answer(&api, info, request, CHAT).await
+pub(super) async fn create(request: MemberRequest) -> ApiResult {
+    answer(request, CHAT).await
 }
 
-pub(super) async fn complete(
-    State(api): Shared<ModelApi>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
-    answer(&api, info, request, COMPLETIONS).await
+pub(super) async fn complete(request: MemberRequest) -> ApiResult {
+    answer(request, COMPLETIONS).await
 }
 
-async fn answer(
-    api: &ModelApi,
-    info: RequestInfo,
-    request: Request,
-    interface: Interface,
-) -> ApiResult {
-    let RequestInfo { id, span, .. } = info;
+async fn answer(request: MemberRequest, interface: Interface) -> ApiResult {
     let Interface { purpose, path, field, check } = interface;
-    let received = api.admission.receive(request, Scope::Chat, purpose).await?;
-    let Received { caller, bytes, idempotency } = received;
+    let received = request.receive(Scope::Chat, purpose).await?;
+    let Received { service, info, caller, bytes, idempotency } = received;
 
     let object = RawObject::parse(&bytes)?;
     let asked: String = model_request::required(&object, "model")?;
     check(&object)?;
     let is_streamed = object.read("stream", "a boolean")?.unwrap_or(false);
     let wants_usage = is_streamed && wants_usage(&object);
-    let model = api.upstreams.resolve(&caller, &asked, Capability::Chat)?;
+    let model = service.upstreams.resolve(&caller, &asked, Capability::Chat)?;
 
-    let (max_tokens, remote) = check_conversation(api, &model, &object, field)?;
+    let (max_tokens, remote) = check_conversation(&service, &model, &object, field)?;
     let mut request = ChatRequest {
-        id,
+        id: info.id,
         path,
         body: bytes.clone(),
         rest: None,
@@ -85,24 +69,22 @@ async fn answer(
     if remote == Remote::None {
         request.rest = ChatRequest::rest_of(&object, is_streamed);
     }
-    let prepare = {
-        let (web, key) = (api.web.clone(), caller.key.lineage);
-        async move {
-            if remote == Remote::Fetched {
-                request.body = with_images(&web, key, &request.body).await?;
-            }
-            Ok(move |target: &Target| request.for_target(target))
+    let (web, key) = (service.web.clone(), caller.key.lineage);
+    let prepare = async move {
+        if remote == Remote::Fetched {
+            request.body = with_images(&web, key, &request.body).await?;
         }
+        Ok(move |target: &Target| request.for_target(target))
     };
     let (operation, dialect) = (Operation::Chat, Dialect::OpenAi);
-    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
-    request.answer(api, AnswerForm::streamed(is_streamed), None, prepare).await
+    let request = ModelRequest { info, caller, model, operation, idempotency, dialect };
+    request.answer(&service, AnswerForm::streamed(is_streamed), None, prepare).await
 }
 
 /// Checks a conversation against the caps of its model. Returns the limit on tokens to send along,
 /// and whether images must be fetched.
 fn check_conversation(
-    api: &ModelApi,
+    service: &Service,
     model: &Model,
     object: &RawObject<'_>,
     field: &'static str,
@@ -113,7 +95,7 @@ fn check_conversation(
         images = images.and(Images::in_text(messages)?);
         bytes += messages.len();
     }
-    let remote = images.check_remote(api.config.remote_images)?;
+    let remote = images.check_remote(service.config.remote_images)?;
     let conversation = Conversation { field, bytes, images: images.count };
     Ok((caps::check(&model.caps, object, &conversation)?, remote))
 }

@@ -6,7 +6,6 @@
 //! requests of members go to the routes of the API, which charge them.
 
 mod context;
-mod cookie;
 mod fields;
 mod filters;
 mod key;
@@ -35,8 +34,8 @@ use http::header::ACCEPT;
 use pages::{Asset, AssetSet};
 
 use self::page::PageError;
+use super::AppState;
 use super::internal_call::InternalCalls;
-use super::state::AppState;
 
 pub(super) const OPERATION: &str = "console";
 

@@ -6,18 +6,14 @@ mod page;
 
 use std::sync::{Arc, LazyLock};
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::response::Response;
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 
-use super::state::{AppState, Shared};
-use super::{check_host, console};
+use super::{AppState, check_host, console, json_text};
 use crate::config::Config;
 use crate::failure::ApiError;
-use crate::openapi::{self, JSON, Operation, Routes};
+use crate::openapi::{self, Operation, Routes};
 use crate::service::CLIENT_DOCUMENT;
 
 const DOCUMENT: &str = "/openapi.json";
@@ -35,24 +31,18 @@ pub(super) fn describe(routes: Routes<AppState>, config: &Arc<Config>) -> Routes
     }));
     let shown = made.clone();
     routes
-        .get(DOCUMENT, move |State(config): Shared<Config>, headers: HeaderMap| async move {
-            check_host(&config, &headers)?;
-            let mut response = json(made.0.clone());
+        .get(DOCUMENT, move |State(service): State<AppState>, headers: HeaderMap| async move {
+            check_host(&service.config, &headers)?;
+            let mut response = json_text(made.0.clone());
             pages::secure(response.headers_mut());
             Ok::<_, ApiError>(response)
         })
-        .get(PAGE, move |State(config): Shared<Config>, headers: HeaderMap| async move {
-            check_host(&config, &headers)?;
+        .get(PAGE, move |State(service): State<AppState>, headers: HeaderMap| async move {
+            check_host(&service.config, &headers)?;
             Ok::<_, ApiError>(pages::html(StatusCode::OK, shown.1.clone()))
         })
 }
 
 pub(super) fn add_client_document(routes: Routes<AppState>, document: Bytes) -> Routes<AppState> {
-    routes.get(CLIENT_DOCUMENT, move || async move { json(document) })
-}
-
-fn json(body: Bytes) -> Response {
-    let mut response = Response::new(Body::from(body));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-    response
+    routes.get(CLIENT_DOCUMENT, move || async move { json_text(document) })
 }

@@ -7,9 +7,9 @@ use http::{HeaderMap, HeaderValue, Method};
 use wire::download::{Manifest, is_name};
 use wire::error::Code;
 
+use super::AppState;
 use super::files::{self, File};
-use super::json::json;
-use super::state::{AppState, Shared};
+use super::json;
 use crate::config::Config;
 use crate::downloads::{MANIFEST, MAX_MANIFEST_BYTES, MEDIA_TYPE, OF_VERSION};
 use crate::failure::{ApiError, ApiResult};
@@ -26,8 +26,9 @@ pub(super) fn add(routes: Routes<AppState>, config: &Config) -> Routes<AppState>
     routes.get("/v1/downloads/manifest.json", manifest).get("/v1/downloads/{version}/{name}", file)
 }
 
-async fn manifest(State(config): Shared<Config>) -> ApiResult {
-    let mut manifest = read(&config, MANIFEST).await?;
+async fn manifest(State(service): State<AppState>) -> ApiResult {
+    let config = &service.config;
+    let mut manifest = read(config, MANIFEST).await?;
     let base = config.base_url();
     for file in &mut manifest.files {
         file.url = format!("{base}/v1/downloads/{}/{}", manifest.version, file.name);
@@ -38,7 +39,7 @@ async fn manifest(State(config): Shared<Config>) -> ApiResult {
 }
 
 async fn file(
-    State(config): Shared<Config>,
+    State(service): State<AppState>,
     parts: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
     method: Method,
     headers: HeaderMap,
@@ -47,9 +48,9 @@ async fn file(
     if !is_name(&version) || !is_name(&name) {
         return Err(missing());
     }
-    let store = store(&config)?;
+    let store = store(&service.config)?;
     let object = format!("{version}/{name}");
-    let manifest = read(&config, &format!("{version}/{OF_VERSION}")).await?;
+    let manifest = read(&service.config, &format!("{version}/{OF_VERSION}")).await?;
     let listed = manifest.files.iter().find(|file| file.name == name);
     let listed = listed.ok_or_else(missing)?;
     let file = File {

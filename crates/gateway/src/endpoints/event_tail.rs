@@ -12,12 +12,13 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use gateway_store::{Error, ErrorKind};
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use crate::background::{BackgroundTasks, Follower, Updates};
 use crate::failure::chain;
-use crate::lifecycle::Lifecycle;
-use crate::proxy::relay::comment;
+use crate::proxy::relay::{StreamPolicy, comment};
 use crate::response_headers;
+use crate::service::Service;
 
 /// The interval of reads while another process writes, or the store is unavailable.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -29,36 +30,34 @@ pub(super) trait EventSource: Send + 'static {
     fn read(&mut self, is_running: bool) -> impl Future<Output = Result<Batch, Error>> + Send;
 }
 
-pub(super) enum Batch {
-    Events(Bytes),
-    /// No event follows these.
-    LastEvents(Bytes),
-    Nothing,
-    End,
-}
-
-pub(super) struct TailContext {
-    pub(super) background: Arc<BackgroundTasks>,
-    pub(super) lifecycle: Lifecycle,
-    /// Keep-alive interval.
-    pub(super) keepalive: Duration,
+pub(super) struct Batch {
+    /// New events; empty for none.
+    pub(super) events: Bytes,
+    /// Whether no event follows.
+    pub(super) is_last: bool,
 }
 
 struct Tail<S> {
-    context: TailContext,
     source: S,
+    background: Arc<BackgroundTasks>,
+    finished: CancellationToken,
+    keepalive: Duration,
     /// Notifications, while the producer runs here.
     updates: Option<Updates>,
     is_over: bool,
     _follower: Follower,
 }
 
-pub(super) fn stream(
-    context: TailContext,
-    follower: Follower,
-    source: impl EventSource,
-) -> Response {
-    let tail = Tail { context, source, updates: None, is_over: false, _follower: follower };
+pub(super) fn stream(service: &Service, follower: Follower, source: impl EventSource) -> Response {
+    let tail = Tail {
+        source,
+        background: service.background.clone(),
+        finished: service.lifecycle.finished.clone(),
+        keepalive: StreamPolicy::new(&service.config).keepalive,
+        updates: None,
+        is_over: false,
+        _follower: follower,
+    };
     let pieces = futures_util::stream::unfold(tail, |mut tail| async move {
         let piece = tail.next().await?;
         Some((Ok::<Bytes, Infallible>(piece), tail))
@@ -70,24 +69,22 @@ pub(super) fn stream(
 
 impl<S: EventSource> Tail<S> {
     async fn next(&mut self) -> Option<Bytes> {
-        let quiet_until = Instant::now() + self.context.keepalive;
+        let quiet_until = Instant::now() + self.keepalive;
         while !self.is_over {
             match &mut self.updates {
                 // Before the read, so that a write during the read is not missed.
                 Some(updates) => updates.mark_unchanged(),
-                None => self.updates = self.context.background.updates(self.source.id()),
+                None => self.updates = self.background.updates(self.source.id()),
             }
             let was_read = match self.source.read(self.updates.is_some()).await {
-                Ok(Batch::Events(events)) => return Some(events),
-                Ok(Batch::LastEvents(events)) => {
-                    self.is_over = true;
+                Ok(Batch { events, is_last }) if !events.is_empty() => {
+                    self.is_over = is_last;
                     return Some(events);
                 }
-                Ok(Batch::End) => break,
-                Ok(Batch::Nothing) => true,
+                Ok(Batch { is_last: true, .. }) => break,
+                Ok(_) => true,
                 Err(error)
-                    if error.kind() == ErrorKind::Temporary
-                        && !self.context.lifecycle.finished.is_cancelled() =>
+                    if error.kind() == ErrorKind::Temporary && !self.finished.is_cancelled() =>
                 {
                     tracing::debug!(error = %chain(&error), "event stream waits for the database");
                     false

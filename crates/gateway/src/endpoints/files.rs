@@ -57,17 +57,16 @@ pub(super) async fn answer(file: &File<'_>, method: &Method, headers: &HeaderMap
                 sent_file = content.file;
                 Body::from_stream(content.chunks)
             }
-            Ok(Some(_)) => {
-                tracing::error!(object = file.object, "file is shorter than recorded");
-                return Err(unavailable());
-            }
-            Ok(None) => {
-                tracing::error!(object = file.object, "file is missing");
-                return Err(unavailable());
-            }
-            Err(error) => {
-                tracing::error!(%error, "cannot read a file");
-                return Err(unavailable());
+            failed => {
+                match failed {
+                    Ok(Some(_)) => {
+                        tracing::error!(object = file.object, "file is shorter than recorded");
+                    }
+                    Ok(None) => tracing::error!(object = file.object, "file is missing"),
+                    Err(error) => tracing::error!(%error, "cannot read a file"),
+                }
+                let message = "the file is currently unavailable";
+                return Err(ApiError::new(Code::Unavailable, message));
             }
         }
     };
@@ -113,10 +112,6 @@ fn unsatisfiable(bytes: u64) -> Response {
     let mut response = ApiError::new(Code::RangeNotSatisfiable, message).into_response();
     write(response.headers_mut(), &[(CONTENT_RANGE, &format!("bytes */{bytes}"))]);
     response
-}
-
-fn unavailable() -> ApiError {
-    ApiError::new(Code::Unavailable, "the file is currently unavailable")
 }
 
 fn requested(headers: &HeaderMap, etag: &str, bytes: u64) -> Requested {

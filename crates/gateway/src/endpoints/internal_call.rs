@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use bytes::Bytes;
 use form_urlencoded::byte_serialize;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request};
@@ -14,36 +13,13 @@ use tower_service::Service as _;
 use super::{body, media};
 use crate::failure::{ApiError, ApiResult, Failed};
 use crate::identity::{API_KEY, Caller, as_caller};
-use crate::media::Media;
 use crate::request_info::RequestInfo;
-use crate::upstreams::Upstreams;
+use crate::service::Service;
 
 #[derive(Clone)]
 pub(super) struct InternalCalls {
     pub(super) router: Router,
-    pub(super) upstreams: Arc<Upstreams>,
-    pub(super) media: Arc<Media>,
-}
-
-#[derive(Debug)]
-pub(super) enum InternalRequest {
-    Capabilities,
-    Models,
-    Me,
-    Chat(Bytes),
-    Search(Bytes),
-    Fetch(Bytes),
-    Media(Bytes),
-    StartResearch(Bytes),
-    /// Waits for the end of a job, in seconds.
-    Research {
-        id: String,
-        wait: u32,
-    },
-    ResearchEvents {
-        id: String,
-        after: i64,
-    },
+    pub(super) service: Arc<Service>,
 }
 
 impl InternalCalls {
@@ -52,9 +28,8 @@ impl InternalCalls {
         &self,
         info: &RequestInfo,
         headers: &HeaderMap,
-        request: InternalRequest,
+        mut request: Request<Body>,
     ) -> ApiResult {
-        let mut request = request.into_http().ok_or_else(ApiError::internal)?;
         let own = request.headers_mut();
         for name in [&AUTHORIZATION, &API_KEY, &body::IDEMPOTENCY_KEY] {
             own.extend(headers.get(name).map(|value| (name.clone(), value.clone())));
@@ -66,9 +41,8 @@ impl InternalCalls {
         &self,
         info: &RequestInfo,
         caller: &Caller,
-        request: InternalRequest,
+        request: Request<Body>,
     ) -> ApiResult {
-        let request = request.into_http().ok_or_else(ApiError::internal)?;
         as_caller(caller.clone(), self.call(info, request)).await
     }
 
@@ -76,10 +50,7 @@ impl InternalCalls {
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(CONTENT_TYPE, json);
         request.extensions_mut().insert(*info);
-        let mut response = match self.router.clone().call(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        };
+        let Ok(mut response) = self.router.clone().call(request).await;
         match response.extensions_mut().remove::<Failed>() {
             Some(Failed(error)) => Err(error),
             None => Ok(response),
@@ -88,47 +59,25 @@ impl InternalCalls {
 
     /// An artifact of a member. It counts against no rate: the request that needs it does.
     pub(super) async fn artifact(&self, member: MemberId, id: &str) -> ApiResult {
-        media::file(&self.media, member, id, &Method::GET, &HeaderMap::new()).await
+        media::file(&self.service.media, member, id, &Method::GET, &HeaderMap::new()).await
     }
 }
 
-impl InternalRequest {
-    /// The request to the route; `None` if its address is invalid.
-    fn into_http(self) -> Option<Request<Body>> {
-        match self {
-            Self::Capabilities => read("/v1/capabilities"),
-            Self::Models => read("/v1/models"),
-            Self::Me => read("/v1/me"),
-            Self::Chat(body) => post("/v1/chat/completions", body),
-            Self::Search(body) => post("/v1/search", body),
-            Self::Fetch(body) => post("/v1/web/fetch", body),
-            Self::Media(body) => post("/v1/media/run", body),
-            Self::StartResearch(body) => post("/v1/research/jobs", body),
-            Self::Research { id, wait } => {
-                read(&format!("/v1/research/jobs/{}?wait={wait}", segment(&id)))
-            }
-            Self::ResearchEvents { id, after } => {
-                let id = segment(&id);
-                read(&format!("/v1/research/jobs/{id}/events?starting_after={after}"))
-            }
-        }
-    }
-}
-
-/// An id as a part of a path. Spaces become `+`, which no id contains.
-fn segment(id: &str) -> String {
-    byte_serialize(id.as_bytes()).collect()
-}
-
-fn read(address: &str) -> Option<Request<Body>> {
+pub(super) fn get(address: &str) -> ApiResult<Request<Body>> {
     let mut request = Request::new(Body::empty());
-    *request.uri_mut() = address.parse().ok()?;
-    Some(request)
+    *request.uri_mut() = address.parse().map_err(|_| ApiError::internal())?;
+    Ok(request)
 }
 
-fn post(address: &str, body: Bytes) -> Option<Request<Body>> {
-    let mut request = read(address)?;
+pub(super) fn post(address: &str, body: impl Into<Body>) -> ApiResult<Request<Body>> {
+    let mut request = get(address)?;
     *request.method_mut() = Method::POST;
-    *request.body_mut() = Body::from(body);
-    Some(request)
+    *request.body_mut() = body.into();
+    Ok(request)
+}
+
+/// The address of a research job. Spaces become `+`, which no id contains.
+pub(super) fn job_address(id: &str) -> String {
+    let id: String = byte_serialize(id.as_bytes()).collect();
+    format!("/v1/research/jobs/{id}")
 }

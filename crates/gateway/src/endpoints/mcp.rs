@@ -36,11 +36,9 @@ use tokio_util::sync::CancellationToken;
 use self::refusal::OriginalRequest;
 use self::running::{Call, Running};
 use self::server::Server;
-use super::admission::RequestAdmission;
-use super::body;
+use super::admission::identify;
 use super::internal_call::InternalCalls;
-use super::state::Shared;
-use crate::config::Config;
+use super::{AppState, body, check_host};
 use crate::failure::ApiResult;
 use crate::identity::Caller;
 use crate::raw_object::check_values;
@@ -159,7 +157,7 @@ impl Endpoint {
         let asked = OriginalRequest::new(request.headers(), request.body());
         let serve = if is_slow { &self.slow } else { &self.quick };
         let response = serve.handle(request.map(Full::new)).await.map(Body::new);
-        let mut response = refusal::worded(response, &asked).await;
+        let mut response = refusal::as_json_rpc(response, &asked).await;
         let has_begun = response.status().is_success();
         if has_begun && message.is_some_and(|message| message.is("initialize")) {
             // Older clients send it back, and can then cancel their requests.
@@ -173,30 +171,24 @@ impl Endpoint {
 }
 
 pub(in crate::endpoints) async fn handle(
-    State(config): Shared<Config>,
-    State(admission): Shared<RequestAdmission>,
+    State(service): State<AppState>,
     Extension(endpoint): Extension<Arc<Endpoint>>,
     request: Request<Body>,
 ) -> ApiResult {
     let (mut head, body) = request.into_parts();
-    let caller = match peer::check(&head.headers, &config.public_url, &config.mcp) {
-        Ok(()) => admission.identities.caller_for(&head.headers, Scope::Mcp).await,
-        Err(error) => Err(error),
-    };
-    let caller = match caller {
-        Ok(caller) => caller,
-        Err(error) => {
-            body::discard(&head.headers, body);
-            return Err(error);
-        }
-    };
-    let bytes = admission.read_body(&head.headers, body).await?;
+    if let Err(error) = check_host(&service.config, &head.headers) {
+        body::discard(&head.headers, body);
+        return Err(error);
+    }
+    let (caller, body) = identify(&service, &head.headers, body, Scope::Mcp).await?;
+    let limits = &service.config.limits;
+    let bytes = body::read(limits, &head.headers, body).await?;
     check_values(&bytes)?;
-    let bytes = admission.admit_parsing(bytes).await?;
+    let bytes = service.parsing.admit(bytes, limits.body_timeout).await?;
     let message = Message::read(&bytes);
     // An unreadable message counts too.
     if message.as_ref().is_none_or(Message::is_counted) {
-        admission.billing.admit(&caller).await?;
+        service.billing.admit(&caller).await?;
     }
     // Tools do not need it, and would hold it as long as they run.
     head.extensions.remove::<Arc<Endpoint>>();

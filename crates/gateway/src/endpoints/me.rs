@@ -1,17 +1,18 @@
 //! `GET /v1/me`, `GET /v1/me/usage` and `GET /v1/requests/{id}`: the account of a caller, its usage, and
 //! receipts.
 
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use gateway_store::{KeyRecord, RelatedReceipts, Store};
-use ledger::{Account, HoldId, Lineage, Micros, Receipt, Usage, UsagePeriod, Windows};
+use ledger::{
+    Account, BudgetStatus, HoldId, Lineage, Micros, Receipt, Usage, UsagePeriod, Windows,
+};
 use wire::account::{ChildReceipt, KeyView, Me, PeriodView, ReceiptView, TeamAccount, UsageView};
 use wire::error::Code;
 
 use super::admission::{MemberRead, ReadAccess};
-use super::json::json;
+use super::json;
 use super::path::Id;
-use super::state::Shared;
-use crate::billing::{Billing, attempts};
+use crate::billing::attempts;
 use crate::budget;
 use crate::clock;
 use crate::config::Operation;
@@ -21,26 +22,20 @@ use crate::usage::UsageOrder;
 
 const ACCESS: ReadAccess = ReadAccess { scope: None, operation: Operation::Me };
 
-pub(super) async fn show(State(billing): Shared<Billing>, read: MemberRead) -> ApiResult {
+pub(super) async fn show(read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
-        let store = &billing.store;
-        let account = store.account(caller.key.member).await?.ok_or_else(ApiError::no_key)?;
-        let lineage = store.lineage(caller.key.lineage).await?.ok_or_else(ApiError::no_key)?;
-        let team = TeamState::find(store, &account).await?;
-        Ok(json(&me(caller, &account, &lineage, team.as_ref(), &billing.windows())))
+        let billing = &read.service.billing;
+        let state = MemberState::load(&billing.store, caller).await?;
+        Ok(json(&me(caller, &state, &billing.windows())))
     })
     .await
 }
 
-pub(super) async fn usage(
-    State(billing): Shared<Billing>,
-    RawQuery(query): RawQuery,
-    read: MemberRead,
-) -> ApiResult {
+pub(super) async fn usage(RawQuery(query): RawQuery, read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
         let mut order = UsageOrder { member: Some(caller.key.member), ..UsageOrder::default() };
         read_usage_query(&mut order, query.as_deref(), |_, _| Ok(false))?;
-        Ok(json(&order.answer(&billing.store, clock::now()).await?))
+        Ok(json(&order.answer(&read.service.billing.store, clock::now()).await?))
     })
     .await
 }
@@ -65,66 +60,68 @@ pub(super) fn read_usage_query(
     Ok(())
 }
 
-pub(super) async fn receipt(
-    State(billing): Shared<Billing>,
-    Id(id): Id,
-    read: MemberRead,
-) -> ApiResult {
+pub(super) async fn receipt(Id(id): Id, read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
         let missing = || ApiError::new(Code::NotFound, "no completed request with this id");
         let id = HoldId::parse(&id).ok_or_else(missing)?;
-        let found = billing.store.receipt(Some(caller.key.member), id).await?;
+        let store = &read.service.billing.store;
+        let found = store.receipt(Some(caller.key.member), id).await?;
         let receipt = found.ok_or_else(missing)?;
-        Ok(json(&receipt_view(&receipt, billing.store.related_receipts(id).await?)))
+        Ok(json(&receipt_view(&receipt, store.related_receipts(id).await?)))
     })
     .await
 }
 
-pub(super) struct TeamState {
-    pub(super) name: String,
+/// The accounts of a member and of its team, and the lineage of its key.
+pub(super) struct MemberState {
     pub(super) account: Account,
+    pub(super) lineage: Lineage,
+    /// The name and the account of the team.
+    pub(super) team: Option<(String, Account)>,
     /// Answered requests of the member, also those that a team paid.
     pub(super) usage: Usage,
 }
 
-impl TeamState {
-    pub(super) async fn find(
-        store: &Store,
-        member: &Account,
-    ) -> Result<Option<Self>, gateway_store::Error> {
-        let Some(id) = member.team else { return Ok(None) };
-        let names = store.member_names(&[id]).await?;
-        let Some(account) = store.account(id).await? else { return Ok(None) };
-        let usage = crate::usage::current(store, member.id, clock::now()).await?;
-        let name = names.get(&id).cloned().unwrap_or_default();
-        Ok(Some(Self { name, account, usage }))
+impl MemberState {
+    pub(super) async fn load(store: &Store, caller: &KeyRecord) -> ApiResult<Self> {
+        let account = store.account(caller.key.member).await?.ok_or_else(ApiError::no_key)?;
+        let lineage = store.lineage(caller.key.lineage).await?.ok_or_else(ApiError::no_key)?;
+        let (mut usage, mut team) = (account.usage.at(clock::now()), None);
+        if let Some(id) = account.team
+            && let Some(team_account) = store.account(id).await?
+        {
+            usage = crate::usage::current(store, account.id, clock::now()).await?;
+            let name = store.member_names(&[id]).await?.remove(&id);
+            team = Some((name.unwrap_or_default(), team_account));
+        }
+        Ok(Self { account, lineage, team, usage })
+    }
+
+    /// The budgets of the key, the member and the team.
+    pub(super) fn budgets(&self, windows: &Windows) -> Vec<BudgetStatus> {
+        let of_team = self.team.as_ref().and_then(|(_, team)| team.budget_status(windows));
+        let all =
+            [self.lineage.budget_status(windows), self.account.budget_status(windows), of_team];
+        all.into_iter().flatten().collect()
     }
 }
 
-fn me(
-    caller: &KeyRecord,
-    account: &Account,
-    lineage: &Lineage,
-    team: Option<&TeamState>,
-    windows: &Windows,
-) -> Me {
-    let of_team = team.and_then(|team| team.account.budget_status(windows));
-    let budgets = [lineage.budget_status(windows), account.budget_status(windows), of_team];
-    let usage = team.map_or_else(|| account.usage.at(clock::now()), |team| team.usage);
-    let team_view = |team: &TeamState| TeamAccount {
-        id: team.account.id.to_string(),
-        name: team.name.clone(),
-        balance_micros: team.account.balance.get(),
-        held_micros: team.account.held.get(),
-        available_micros: team.account.available().get(),
-        budget: of_team.as_ref().map(budget::view),
+fn me(caller: &KeyRecord, state: &MemberState, windows: &Windows) -> Me {
+    let MemberState { account, lineage, team, usage } = state;
+    let team_view = |(name, team): &(String, Account)| TeamAccount {
+        id: team.id.to_string(),
+        name: name.clone(),
+        balance_micros: team.balance.get(),
+        held_micros: team.held.get(),
+        available_micros: team.available().get(),
+        budget: team.budget_status(windows).as_ref().map(budget::view),
     };
     Me {
         object: "member".to_owned(),
         id: account.id.to_string(),
         name: caller.member_name.clone(),
         role: caller.role.as_str().to_owned(),
-        team: team.map(team_view),
+        team: team.as_ref().map(team_view),
         balance_micros: account.balance.get(),
         held_micros: account.held.get(),
         available_micros: account.available().get(),
@@ -140,7 +137,7 @@ fn me(
             concurrency: lineage.limits.concurrency,
         },
         usage: UsageView { today: period(&usage.day), month: period(&usage.month) },
-        budgets: budgets.iter().flatten().map(budget::view).collect(),
+        budgets: state.budgets(windows).iter().map(budget::view).collect(),
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use gateway_store::Scope;
@@ -13,13 +12,12 @@ use ledger::MemberId;
 use wire::error::Code;
 use wire::media::MediaRun;
 
-use super::admission::{MemberRead, ReadAccess, Received, RequestAdmission};
+use super::admission::{MemberRead, MemberRequest, ReadAccess, Received};
 use super::files::{self, File};
 use super::fixed_price::replayed;
-use super::json::json;
+use super::json;
 use super::model_request;
 use super::path::Id;
-use super::state::Shared;
 use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
@@ -39,19 +37,14 @@ enum Form {
     Binary,
 }
 
-pub(super) async fn create(
-    State(media): Shared<Media>,
-    State(admission): Shared<RequestAdmission>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
-    let received = admission.receive(request, Scope::Media, "media").await?;
-    let Received { caller, bytes, idempotency } = received;
+pub(super) async fn create(request: MemberRequest) -> ApiResult {
+    let received = request.receive(Scope::Media, "media").await?;
+    let Received { service, info, caller, bytes, idempotency } = received;
     let (request, form) = parse(&bytes)?;
     let member = caller.key.member;
     let RequestInfo { id, span, .. } = info;
-    let done = media.run(RunContext { id, caller, idempotency, span }, &request).await?;
-    delivered(&media, member, done, form).await
+    let done = service.media.run(RunContext { id, caller, idempotency, span }, &request).await?;
+    delivered(&service.media, member, done, form).await
 }
 
 /// Runs media; the response is the first file.
@@ -138,15 +131,11 @@ fn write_run(headers: &mut HeaderMap, id: &str) {
     }
 }
 
-pub(super) async fn artifact(
-    State(media): Shared<Media>,
-    Id(id): Id,
-    method: Method,
-    read: MemberRead,
-) -> ApiResult {
-    let find =
-        async |caller: &Caller| file(&media, caller.key.member, &id, &method, &read.headers).await;
-    read.answer(ACCESS, find).await
+pub(super) async fn artifact(Id(id): Id, method: Method, read: MemberRead) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
+        file(&read.service.media, caller.key.member, &id, &method, &read.headers).await
+    })
+    .await
 }
 
 pub(super) async fn file(
@@ -169,11 +158,8 @@ pub(super) async fn file(
     files::answer(&file, method, headers).await
 }
 
-pub(super) async fn manifest(
-    State(media): Shared<Media>,
-    Id(id): Id,
-    read: MemberRead,
-) -> ApiResult {
+pub(super) async fn manifest(Id(id): Id, read: MemberRead) -> ApiResult {
+    let media = &read.service.media;
     let find = async |caller: &Caller| {
         let run = media.billing.store.media_run(caller.key.member, &id).await?;
         let run = run.ok_or_else(|| missing("run"))?;

@@ -3,19 +3,16 @@
 use std::sync::Arc;
 
 use api_dialects::messages;
-use axum::extract::{Request, State};
 use bytes::Bytes;
 use gateway_store::Scope;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use ledger::LineageId;
 use serde_json::{Value, json};
 
-use super::admission::Received;
+use super::admission::{MemberRequest, Received};
 use super::chat::check_messages;
-use super::fixed_price::FixedPrice;
-use super::json::json;
-use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
-use super::state::Shared;
+use super::json;
+use super::model_request::{self, AnswerForm, ModelRequest};
 use super::web_search::MemberSearcher;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
@@ -27,7 +24,7 @@ use crate::provider::{COUNT_TOKENS_PATH, Failure, Owner, Sender};
 use crate::proxy::begin::{refused, retry_after, unavailable};
 use crate::proxy::messages_request::{BETA, MessagesRequest};
 use crate::raw_object::{RawObject, tree};
-use crate::request_info::RequestInfo;
+use crate::service::Service;
 use crate::web_services::WebServices;
 
 /// Exceeds every model's output limit.
@@ -35,22 +32,17 @@ const MAX_TOKENS: f64 = 1e9;
 /// Maximum size of an upstream's token count response.
 const MAX_COUNT_BYTES: usize = 64 * 1024;
 
-pub(super) async fn create(
-    State(api): Shared<ModelApi>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
-    let RequestInfo { id, span, .. } = info;
-    let searcher = MemberSearcher::of_request(&api.web, info, &request);
-    let beta = beta(request.headers());
-    let received = api.admission.receive(request, Scope::Chat, "messages").await?;
-    let Received { caller, bytes, idempotency } = received;
+pub(super) async fn create(request: MemberRequest) -> ApiResult {
+    let searcher = MemberSearcher::of_request(&request);
+    let beta = beta(request.request.headers());
+    let received = request.receive(Scope::Chat, "messages").await?;
+    let Received { service, info, caller, bytes, idempotency } = received;
 
     let object = RawObject::parse(&bytes)?;
-    let model = resolve(&api, &caller, &object)?;
+    let model = resolve(&service, &caller, &object)?;
     let is_streamed = object.read("stream", "a boolean")?.unwrap_or(false);
     check_max_tokens(&object)?;
-    let remote = check_conversation(&api, &model, &object)?;
+    let remote = check_conversation(&service, &model, &object)?;
 
     let mut request = MessagesRequest {
         body: bytes.clone(),
@@ -63,33 +55,27 @@ pub(super) async fn create(
     if remote == Remote::None {
         request.rest = MessagesRequest::rest_of(&object);
     }
-    let prepare = {
-        let (web, key) = (api.web.clone(), caller.key.lineage);
-        async move {
-            if remote == Remote::Fetched {
-                request.body = with_images(&web, key, &request.body).await?;
-            }
-            Ok(move |target: &Target| request.for_target(target))
+    let (web, key) = (service.web.clone(), caller.key.lineage);
+    let prepare = async move {
+        if remote == Remote::Fetched {
+            request.body = with_images(&web, key, &request.body).await?;
         }
+        Ok(move |target: &Target| request.for_target(target))
     };
     // A message costs what a chat completion costs.
     let (operation, dialect) = (Operation::Chat, Dialect::Anthropic);
-    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
-    request.answer(&api, AnswerForm::streamed(is_streamed), None, prepare).await
+    let request = ModelRequest { info, caller, model, operation, idempotency, dialect };
+    request.answer(&service, AnswerForm::streamed(is_streamed), None, prepare).await
 }
 
 /// Counts the tokens of a request: exact if the upstream supports it, else an estimate.
-pub(super) async fn count_tokens(
-    State(api): Shared<ModelApi>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
-    let beta = beta(request.headers());
-    let received = api.admission.receive(request, Scope::Chat, "count_tokens").await?;
-    let Received { caller, bytes, idempotency } = received;
-    let object = RawObject::parse(&bytes)?;
-    let model = resolve(&api, &caller, &object)?;
-    check_conversation(&api, &model, &object)?;
+pub(super) async fn count_tokens(request: MemberRequest) -> ApiResult {
+    let beta = beta(request.request.headers());
+    let received = request.receive(Scope::Chat, "count_tokens").await?;
+    let Received { service, info, caller, bytes, .. } = &received;
+    let object = RawObject::parse(bytes)?;
+    let model = resolve(service, caller, &object)?;
+    check_conversation(service, &model, &object)?;
     let work = async {
         let target = model.candidates().into_iter().next();
         let is_native = |target: &&Target| target.provider.kind == Kind::Anthropic;
@@ -99,15 +85,14 @@ pub(super) async fn count_tokens(
             let beta = beta.map(|beta| (BETA, beta));
             count_upstream(target, COUNT_TOKENS_PATH, body.into(), beta, sender).await?
         } else {
-            let fields = tree(&bytes)?;
+            let fields = tree(bytes)?;
             // A request that would be refused is not counted.
             messages::request(&fields)?;
             messages::estimate_input_tokens(&fields)
         };
         Ok(json(&json!({ "input_tokens": tokens })))
     };
-    let (billing, operation) = (&api.billing, Operation::CountTokens);
-    FixedPrice { billing, info: &info, caller: &caller, operation, idempotency }.answer(work).await
+    received.answer(Operation::CountTokens, work).await
 }
 
 pub(super) async fn count_upstream(
@@ -143,13 +128,13 @@ fn check_max_tokens(object: &RawObject<'_>) -> ApiResult<()> {
     Err(ApiError::invalid("max_tokens", message))
 }
 
-fn resolve(api: &ModelApi, caller: &Caller, object: &RawObject<'_>) -> ApiResult<Arc<Model>> {
+fn resolve(service: &Service, caller: &Caller, object: &RawObject<'_>) -> ApiResult<Arc<Model>> {
     let asked: String = model_request::required(object, "model")?;
     check_messages(object)?;
     if object.raw("system").is_some_and(|system| !system.starts_with(['"', '['])) {
         return Err(ApiError::invalid("system", "`system` must be a string or a list"));
     }
-    api.upstreams.resolve(caller, &asked, Capability::Chat)
+    service.upstreams.resolve(caller, &asked, Capability::Chat)
 }
 
 /// The body with its images inline; documents must be inline already.
@@ -163,7 +148,11 @@ async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> ApiResu
 }
 
 /// Checks a conversation against the caps of its model. Returns whether images must be fetched.
-fn check_conversation(api: &ModelApi, model: &Model, object: &RawObject<'_>) -> ApiResult<Remote> {
+fn check_conversation(
+    service: &Service,
+    model: &Model,
+    object: &RawObject<'_>,
+) -> ApiResult<Remote> {
     let mut images = Images::default();
     let mut bytes = 0;
     for field in ["messages", "system"] {
@@ -172,7 +161,7 @@ fn check_conversation(api: &ModelApi, model: &Model, object: &RawObject<'_>) -> 
             bytes += value.len();
         }
     }
-    let remote = images.check_sources(api.config.remote_images)?;
+    let remote = images.check_sources(service.config.remote_images)?;
     let conversation = Conversation { field: "messages", bytes, images: images.count };
     // The limit on tokens is always given.
     caps::check(&model.caps, object, &conversation)?;

@@ -8,15 +8,14 @@ use axum::response::Response;
 use gateway_store::StoredResponse;
 use http::HeaderValue;
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, Micros};
+use ledger::{AnswerProgress, EndReason, IdempotencyKey, Micros};
 
-use super::admission::RequestAdmission;
 use super::fixed_price::replayed;
+use super::json_text;
 use crate::background::AbortEarly;
-use crate::background::BackgroundTasks;
 use crate::billing::{Billing, Charge, Opened, Order, Results, saved_json};
 use crate::catalogue::{Model, Target};
-use crate::config::{Config, Operation};
+use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::provider::Owner;
@@ -26,24 +25,14 @@ use crate::proxy::recorder::ResponseRecorder;
 use crate::proxy::relay::{Beginning, MAX_STORED_ANSWER_BYTES, Relay, StreamPolicy};
 use crate::proxy::whole::WholeAnswer;
 use crate::raw_object::RawObject;
+use crate::request_info::RequestInfo;
 use crate::request_log;
 use crate::response_headers;
-use crate::trace::SpanContext;
+use crate::service::Service;
 use crate::upstreams::Upstreams;
-use crate::web_services::WebServices;
 
 /// The approximate number of headers of a response.
 const HEADERS: usize = 12;
-
-pub(super) struct ModelApi {
-    pub(super) config: Arc<Config>,
-    pub(super) policy: StreamPolicy,
-    pub(super) admission: Arc<RequestAdmission>,
-    pub(super) billing: Arc<Billing>,
-    pub(super) upstreams: Arc<Upstreams>,
-    pub(super) web: Arc<WebServices>,
-    pub(super) background: Arc<BackgroundTasks>,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerForm {
@@ -61,12 +50,11 @@ impl AnswerForm {
 }
 
 pub(super) struct ModelRequest {
-    pub(super) id: HoldId,
+    pub(super) info: RequestInfo,
     pub(super) caller: Caller,
     pub(super) model: Arc<Model>,
     pub(super) operation: Operation,
     pub(super) idempotency: Option<IdempotencyKey>,
-    pub(super) span: Option<SpanContext>,
     pub(super) dialect: Dialect,
 }
 
@@ -78,7 +66,7 @@ impl ModelRequest {
     /// Holds the price, asks the upstreams, and answers. `prepare` runs once the price is held.
     pub(super) async fn answer<Q>(
         self,
-        api: &ModelApi,
+        service: &Service,
         form: AnswerForm,
         recorder: Option<Arc<ResponseRecorder>>,
         prepare: impl Future<Output = ApiResult<Q>> + Send + 'static,
@@ -86,28 +74,27 @@ impl ModelRequest {
     where
         Q: Fn(&Target) -> ApiResult<UpstreamRequest> + Send + Sync + 'static,
     {
-        let charge = match self.open(&api.billing, None).await? {
+        let charge = match self.open(&service.billing, None).await? {
             Opened::Charge(charge) => charge,
             Opened::Replay(replay) => return Ok(replayed(replay)),
         };
-        let beginning = self.begin(&api.upstreams, &charge, prepare);
+        let beginning = self.begin(&service.upstreams, &charge, prepare);
+        let policy = StreamPolicy::new(&service.config);
+        let quiet = policy.without_comments();
         if form != AnswerForm::Whole {
-            let policy = match form {
-                AnswerForm::Bytes => api.policy.without_comments(),
-                AnswerForm::Whole | AnswerForm::Events => api.policy,
-            };
+            let policy = if form == AnswerForm::Events { policy } else { quiet };
             let relay = Relay::waiting(policy, charge, beginning, self.dialect);
             return stream(relay.recorded_by(recorder), self.price()).await;
         }
-        let must_finish = charge.is_kept() || api.policy.finishes();
+        let must_finish = charge.is_kept() || policy.finishes();
         let progress = charge.progress();
-        let (policy, dialect, price) = (api.policy.without_comments(), self.dialect, self.price());
+        let (dialect, price) = (self.dialect, self.price());
         let work = async move {
             match beginning.await {
                 // Not JSON, which the request did not tell.
                 Ok(begun @ Begun { answer: BegunAnswer::Stream(_), .. }) => {
                     let begun = Box::pin(std::future::ready(Ok(begun)));
-                    stream(Relay::waiting(policy, charge, begun, dialect), price).await
+                    stream(Relay::waiting(quiet, charge, begun, dialect), price).await
                 }
                 begun => whole(charge, recorder, begun).await,
             }
@@ -116,7 +103,7 @@ impl ModelRequest {
             return work.await;
         }
         // In a separate task, so that the answer is stored even if the client disconnects.
-        let handle = api.billing.lifecycle.tasks.spawn(request_log::carry(work));
+        let handle = service.billing.lifecycle.tasks.spawn(request_log::carry(work));
         AbortEarly::new(handle, progress).wait().await
     }
 
@@ -134,7 +121,7 @@ impl ModelRequest {
             model: self.model.clone(),
             owner: Owner::Member(self.caller.key.member),
             progress: charge.progress(),
-            span: self.span,
+            span: self.info.span,
         };
         Box::pin(async move { begin(context, prepare.await?).await })
     }
@@ -145,7 +132,7 @@ impl ModelRequest {
         background: Option<StoredResponse>,
     ) -> ApiResult<Opened> {
         let order = Order {
-            id: self.id,
+            id: self.info.id,
             caller: &self.caller,
             operation: self.operation.word(),
             model: Some(&self.model.id),
@@ -206,10 +193,9 @@ async fn whole(
     let id = charge.id();
     charge.model = Some(model);
     let charged = settle(&mut charge, recorder.as_deref(), &answer).await?;
-    let mut response = Response::new(Body::from(answer.body));
+    let mut response = json_text(answer.body);
     let headers = response.headers_mut();
     headers.reserve(HEADERS);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response_headers::write_receipt(headers, id, charged);
     response_headers::write_limits(limit_status, headers);
     Ok(response)

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::response::Response;
 use gateway_store::Scope;
 use ledger::Time;
@@ -13,30 +12,24 @@ use wire::error::Code;
 use wire::model::{Model as ModelView, ModelList};
 
 use super::admission::{MemberRead, ReadAccess};
-use super::json::json;
+use super::json;
 use super::path::{Id, RawQuery, parse_query};
-use super::state::Shared;
 use crate::capability::Capabilities;
 use crate::catalogue::Model;
 use crate::clock;
 use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::{Caller, may_use};
-use crate::upstreams::Upstreams;
-use crate::web_services::WebServices;
+use crate::service::Service;
 
 /// Header that distinguishes Anthropic's clients from OpenAI's.
 pub(crate) const ANTHROPIC_VERSION: &str = "anthropic-version";
 
 const ACCESS: ReadAccess = ReadAccess { scope: Some(Scope::Models), operation: Operation::Models };
 
-pub(super) async fn list(
-    State(upstreams): Shared<Upstreams>,
-    query: RawQuery<PageQuery>,
-    read: MemberRead,
-) -> ApiResult {
+pub(super) async fn list(query: RawQuery<PageQuery>, read: MemberRead) -> ApiResult {
     let list = async |caller: &Caller| {
-        let catalogue = upstreams.catalogue.load();
+        let catalogue = read.service.upstreams.catalogue.load();
         let models = catalogue.models().filter(|model| may_use(caller, &model.id));
         if read.headers.contains_key(ANTHROPIC_VERSION) {
             return Ok(page(&models.collect::<Vec<_>>(), &parse_query(query)?));
@@ -47,13 +40,9 @@ pub(super) async fn list(
     read.answer(ACCESS, list).await
 }
 
-pub(super) async fn find(
-    State(upstreams): Shared<Upstreams>,
-    Id(id): Id,
-    read: MemberRead,
-) -> ApiResult {
+pub(super) async fn find(Id(id): Id, read: MemberRead) -> ApiResult {
     let find = async |caller: &Caller| {
-        let catalogue = upstreams.catalogue.load();
+        let catalogue = read.service.upstreams.catalogue.load();
         match catalogue.model(&id).filter(|model| may_use(caller, &model.id)) {
             Some(model) if read.headers.contains_key(ANTHROPIC_VERSION) => {
                 Ok(json(&anthropic_view(model)))
@@ -113,14 +102,11 @@ fn view(model: &Model) -> ModelView {
     }
 }
 
-pub(super) async fn capabilities(
-    State(upstreams): Shared<Upstreams>,
-    State(web): Shared<WebServices>,
-    read: MemberRead,
-) -> ApiResult {
+pub(super) async fn capabilities(read: MemberRead) -> ApiResult {
     let access = ReadAccess { scope: None, operation: Operation::Capabilities };
+    let Service { upstreams, web, .. } = &*read.service;
     read.answer(access, async |caller: &Caller| {
-        let data = Capabilities { upstreams: &upstreams, web: &web, caller }.list();
+        let data = Capabilities { upstreams, web, caller }.list();
         Ok(json(&CapabilityList { object: "list".to_owned(), data }))
     })
     .await

@@ -13,9 +13,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use wire::error::Code;
 
-use super::check_host;
-use super::state::Shared;
-use crate::billing::Billing;
+use super::{AppState, check_host};
 use crate::clock;
 use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::service::Service;
@@ -25,16 +23,16 @@ pub(super) async fn health() -> &'static str {
 }
 
 /// Ready: the store answers, and no drain has begun.
-pub(super) async fn ready(State(billing): Shared<Billing>) -> ApiResult<&'static str> {
-    if billing.lifecycle.is_stopping() {
+pub(super) async fn ready(State(service): State<AppState>) -> ApiResult<&'static str> {
+    if service.lifecycle.is_stopping() {
         return Err(ApiError::new(Code::Draining, "the service is shutting down"));
     }
-    billing.store.ping().await?;
+    service.billing.store.ping().await?;
     Ok("ready\n")
 }
 
 pub(super) async fn metrics(
-    State(service): Shared<Service>,
+    State(service): State<AppState>,
     headers: HeaderMap,
 ) -> ApiResult<impl IntoResponse> {
     const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

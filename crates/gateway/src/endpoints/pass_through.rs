@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use gateway_store::Scope;
@@ -11,11 +10,10 @@ use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
 use wire::error::Code;
 
-use super::admission::Received;
+use super::admission::{MemberRequest, Received};
 use super::form::{Boundary, Form};
 use super::media;
-use super::model_request::{AnswerForm, ModelApi, ModelRequest};
-use super::state::Shared;
+use super::model_request::{AnswerForm, ModelRequest};
 use super::upload::Upload;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{MEDIA_CAPABILITIES, Model, Target};
@@ -32,6 +30,7 @@ use crate::proxy::chat_request::{AnswerReader, UpstreamRequest, unsupported};
 use crate::proxy::whole::WholeReader;
 use crate::raw_object::{RawObject, Rest};
 use crate::request_info::RequestInfo;
+use crate::service::Service;
 use crate::upstream_pool::RequestBody;
 
 struct PassThrough {
@@ -82,12 +81,8 @@ enum Outgoing {
     Upload(Upload),
 }
 
-pub(super) async fn create(
-    State(api): Shared<ModelApi>,
-    State(media): Shared<Media>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
+pub(super) async fn create(asked: MemberRequest) -> ApiResult {
+    let request = &asked.request;
     let path = request.uri().path().strip_prefix("/v1").unwrap_or_default();
     let passed = OPERATIONS.iter().find(|passed| passed.path == path);
     let passed = passed.ok_or_else(ApiError::internal)?;
@@ -97,17 +92,13 @@ pub(super) async fn create(
     let purpose = passed.purpose;
     let is_upload = passed.capability == Capability::Transcription
         && Upload::is_for(request.headers(), request.body());
-    let (caller, bytes, idempotency, upload);
-    if is_upload {
-        let (head, body) = request.into_parts();
-        let (identified, body) = api.admission.identify(&head.headers, body, scope).await?;
-        let form = Upload::receive(&api.config.limits, &head.headers, body, purpose).await?;
-        (caller, bytes, upload, idempotency) = (identified, Bytes::new(), Some(form.0), form.1);
+    let (received, upload) = if is_upload {
+        let (received, upload) = Upload::receive(asked, scope, purpose).await?;
+        (received, Some(upload))
     } else {
-        let received = api.admission.receive(request, scope, purpose).await?;
-        upload = None;
-        Received { caller, bytes, idempotency } = received;
-    }
+        (asked.receive(scope, purpose).await?, None)
+    };
+    let Received { service, info, caller, bytes, idempotency } = received;
     let media_type = media_type.as_ref().and_then(|value| value.to_str().ok());
     let content = match upload {
         Some(upload) => Content::Upload(upload),
@@ -116,19 +107,19 @@ pub(super) async fn create(
             None => Content::Json(RawObject::parse(&bytes)?),
         },
     };
-    let model = passed.model(&api, &media, &caller, &content)?;
-    passed.check(&model, &media, &content)?;
+    let model = passed.model(&service, &caller, &content)?;
+    passed.check(&model, &service.media, &content)?;
     if matches!(content, Content::Json(_)) {
         Images::in_text(std::str::from_utf8(&bytes).unwrap_or_default())?.check_inline()?;
     }
-    let RequestInfo { id, span, .. } = info;
     let target = model.full_target();
     if passed.capability == Capability::Speech
         && target.is_some_and(|target| target.provider.kind == Kind::Espeak)
     {
         let request = program_input(&model, &content)?;
+        let RequestInfo { id, span, .. } = info;
         let run = RunContext { id, caller, idempotency, span };
-        return media::answer_with_file(&media, run, &request).await;
+        return media::answer_with_file(&service.media, run, &request).await;
     }
     let outgoing = match content {
         Content::Json(object) => Outgoing::Json(object.without(&["model"])),
@@ -138,7 +129,8 @@ pub(super) async fn create(
     let operation = passed.capability.operation().unwrap_or(Operation::Media);
     let dialect = Dialect::OpenAi;
     let (name, member) = (model.quoted_id.clone(), caller.key.member);
-    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
+    let media_service = service.media.clone();
+    let request = ModelRequest { info, caller, model, operation, idempotency, dialect };
     let prepare = async move {
         Ok(move |target: &Target| {
             if target.provider.kind != Kind::OpenAi {
@@ -149,7 +141,7 @@ pub(super) async fn create(
             let reader = match passed.capability {
                 Capability::Speech => AnswerReader::Bytes,
                 Capability::Image => {
-                    let (media, provider) = (media.clone(), target.provider.clone());
+                    let (media, provider) = (media_service.clone(), target.provider.clone());
                     let check = move |answer: Bytes| {
                         async move { media.check_images(&provider, member, &answer).await }.boxed()
                     };
@@ -165,14 +157,13 @@ pub(super) async fn create(
     };
     let is_speech = passed.capability == Capability::Speech;
     let form = if is_speech { AnswerForm::Bytes } else { AnswerForm::Whole };
-    request.answer(&api, form, None, prepare).await
+    request.answer(&service, form, None, prepare).await
 }
 
 impl PassThrough {
     fn model(
         &self,
-        api: &ModelApi,
-        media: &Media,
+        service: &Service,
         caller: &Caller,
         content: &Content<'_>,
     ) -> ApiResult<Arc<Model>> {
@@ -181,7 +172,7 @@ impl PassThrough {
             Some(asked) => asked,
             // Clients may omit the model of a moderation.
             None if self.capability == Capability::Moderation => {
-                let catalogue = api.upstreams.catalogue.load();
+                let catalogue = service.upstreams.catalogue.load();
                 let can = |model: &&Arc<Model>| {
                     model.is_for(self.capability) && model.is_usable() && may_use(caller, &model.id)
                 };
@@ -194,9 +185,9 @@ impl PassThrough {
             None => return Err(missing("model")),
         };
         if MEDIA_CAPABILITIES.contains(&self.capability) {
-            return media.model_for(caller, &asked, self.capability);
+            return service.media.model_for(caller, &asked, self.capability);
         }
-        api.upstreams.resolve(caller, &asked, self.capability)
+        service.upstreams.resolve(caller, &asked, self.capability)
     }
 
     fn check(&self, model: &Model, media: &Media, content: &Content<'_>) -> ApiResult<()> {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Request, State};
 use gateway_store::{Error, Scope};
 use http::header::LOCATION;
 use http::{HeaderValue, StatusCode};
@@ -11,17 +10,14 @@ use ledger::HoldId;
 use serde::Deserialize;
 use wire::research::{JobList, JobView};
 
-use super::admission::{MemberRead, ReadAccess, Received, RequestAdmission};
+use super::admission::{MemberRead, MemberRequest, ReadAccess, Received};
 use super::body;
-use super::event_tail::{self, Batch, EventSource, MAX_EVENTS_AT_ONCE, TailContext};
-use super::json::json;
+use super::event_tail::{self, Batch, EventSource, MAX_EVENTS_AT_ONCE};
+use super::json;
 use super::path::{Id, RawQuery, parse_query};
-use super::state::Shared;
-use crate::config::{Config, Operation};
+use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
-use crate::proxy::relay::StreamPolicy;
-use crate::request_info::RequestInfo;
 use crate::research::{MAX_LISTED, NewResearch, Research, Started, job_id, view};
 use crate::response_headers;
 
@@ -48,14 +44,10 @@ pub(super) struct EventsQuery {
     starting_after: Option<i64>,
 }
 
-pub(super) async fn create(
-    State(research): Shared<Research>,
-    State(admission): Shared<RequestAdmission>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
-    let received = admission.receive(request, Scope::Research, "research").await?;
-    let Received { caller, bytes, idempotency } = received;
+pub(super) async fn create(request: MemberRequest) -> ApiResult {
+    let received = request.receive(Scope::Research, "research").await?;
+    let Received { service, info, caller, bytes, idempotency } = received;
+    let research = &service.research;
     let request = body::parse(&bytes, wrong)?;
     let new = NewResearch { id: info.id, idempotency, request };
     let started = Box::pin(research.start_job(&caller, new)).await?;
@@ -79,12 +71,8 @@ pub(super) async fn create(
     Ok(response)
 }
 
-pub(super) async fn find(
-    State(research): Shared<Research>,
-    Id(id): Id,
-    query: RawQuery<FindQuery>,
-    read: MemberRead,
-) -> ApiResult {
+pub(super) async fn find(Id(id): Id, query: RawQuery<FindQuery>, read: MemberRead) -> ApiResult {
+    let research = &read.service.research;
     read.answer(ACCESS, async |caller: &Caller| {
         let query = parse_query(query)?;
         let wait = query.wait.unwrap_or(0);
@@ -98,11 +86,7 @@ pub(super) async fn find(
     .await
 }
 
-pub(super) async fn list(
-    State(research): Shared<Research>,
-    query: RawQuery<ListQuery>,
-    read: MemberRead,
-) -> ApiResult {
+pub(super) async fn list(query: RawQuery<ListQuery>, read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
         let query = parse_query(query)?;
         let limit = query.limit.unwrap_or(DEFAULT_LISTED);
@@ -110,7 +94,8 @@ pub(super) async fn list(
             let message = format!("`limit` must be from 1 to {MAX_LISTED}");
             return Err(ApiError::invalid("limit", message));
         }
-        let (jobs, has_more) = research.list(caller, limit, query.after.as_deref()).await?;
+        let after = query.after.as_deref();
+        let (jobs, has_more) = read.service.research.list(caller, limit, after).await?;
         let brief = |job| JobView { report: None, ..view::job(job, &[]) };
         let data: Vec<JobView> = jobs.iter().map(brief).collect();
         let last_id = data.last().map(|job| job.id.clone());
@@ -120,12 +105,11 @@ pub(super) async fn list(
 }
 
 pub(super) async fn events(
-    State(research): Shared<Research>,
-    State(config): Shared<Config>,
     Id(id): Id,
     query: RawQuery<EventsQuery>,
     read: MemberRead,
 ) -> ApiResult {
+    let research = &read.service.research;
     read.answer(ACCESS, async |caller: &Caller| {
         let query = parse_query(query)?;
         if query.starting_after.is_some_and(i64::is_negative) {
@@ -137,21 +121,15 @@ pub(super) async fn events(
         let last = last.and_then(|last| last.trim().parse().ok());
         let after = query.starting_after.or(last).unwrap_or(0);
         let follower = research.background.follow(caller.key.lineage)?;
-        let context = TailContext {
-            background: research.background.clone(),
-            lifecycle: research.billing.lifecycle.clone(),
-            keepalive: StreamPolicy::new(&config).keepalive,
-        };
-        Ok(event_tail::stream(context, follower, JobEvents::new(&research, job.id, after)))
+        let source =
+            JobEvents { research: research.clone(), id: job.id, name: job_id(job.id), after };
+        Ok(event_tail::stream(&read.service, follower, source))
     })
     .await
 }
 
-pub(super) async fn cancel(
-    State(research): Shared<Research>,
-    Id(id): Id,
-    read: MemberRead,
-) -> ApiResult {
+pub(super) async fn cancel(Id(id): Id, read: MemberRead) -> ApiResult {
+    let research = &read.service.research;
     read.answer(ACCESS, async |caller: &Caller| {
         let job = research.cancel(caller, &id).await?;
         Ok(json(&research.view(&job).await?))
@@ -182,12 +160,6 @@ struct JobEvents {
     after: i64,
 }
 
-impl JobEvents {
-    fn new(research: &Arc<Research>, id: HoldId, after: i64) -> Self {
-        Self { research: research.clone(), id, name: job_id(id), after }
-    }
-}
-
 impl EventSource for JobEvents {
     fn id(&self) -> &str {
         &self.name
@@ -199,14 +171,11 @@ impl EventSource for JobEvents {
         let status = store.job_status(self.id).await?;
         let events = store.job_events(self.id, self.after, MAX_EVENTS_AT_ONCE).await?;
         let is_all = events.len() < usize::try_from(MAX_EVENTS_AT_ONCE).unwrap_or(usize::MAX);
-        let is_over = status.is_none_or(|(status, _)| status.is_over()) && is_all;
-        let Some(last) = events.last() else {
-            return Ok(if is_over { Batch::End } else { Batch::Nothing });
-        };
-        self.after = last.sequence;
-        let joined: Vec<u8> =
+        let is_last = status.is_none_or(|(status, _)| status.is_over()) && is_all;
+        self.after = events.last().map_or(self.after, |last| last.sequence);
+        let events: Vec<u8> =
             events.iter().flat_map(|event| view::event(&self.name, event)).collect();
-        Ok(if is_over { Batch::LastEvents(joined.into()) } else { Batch::Events(joined.into()) })
+        Ok(Batch { events: events.into(), is_last })
     }
 }
 

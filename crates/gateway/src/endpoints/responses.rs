@@ -9,29 +9,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api_dialects::responses::{Shape, input_items as items_of, output_items};
-use axum::extract::{Request, State};
-use axum::response::Response;
 use bytes::Bytes;
 use gateway_store::{Error, Scope};
-use ledger::{HoldId, IdempotencyKey, MemberId};
+use ledger::{HoldId, MemberId};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::admission::Received;
-use super::event_tail::{self, Batch, EventSource, MAX_EVENTS_AT_ONCE, TailContext};
-use super::fixed_price::FixedPrice;
-use super::json::json;
+use super::admission::{MemberRequest, Received};
+use super::event_tail::{Batch, EventSource, MAX_EVENTS_AT_ONCE};
+use super::json;
 use super::messages::count_upstream;
-use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
-use super::state::Shared;
+use super::model_request::{self, AnswerForm, ModelRequest};
 use super::web_search::MemberSearcher;
-use crate::background::Follower;
 use crate::billing::Billing;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::clock;
 use crate::config::{Capability, Operation};
-
 use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
@@ -44,6 +38,7 @@ use crate::proxy::responses_request::ResponsesRequest;
 use crate::proxy::whole::new_id;
 use crate::raw_object::{self, RawObject};
 use crate::request_info::RequestInfo;
+use crate::service::Service;
 
 const MAX_ITEMS: usize = 10_000;
 /// Limits of the chain of earlier responses.
@@ -52,23 +47,19 @@ const MAX_CHAIN_BYTES: usize = 32 * 1024 * 1024;
 /// Maximum delay between the end of a response and its last stored events.
 const LAST_EVENTS: Duration = Duration::from_secs(1);
 
-pub(super) async fn create(
-    State(api): Shared<ModelApi>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
-    let RequestInfo { id, span, .. } = info;
-    let searcher = MemberSearcher::of_request(&api.web, info, &request);
-    let received = api.admission.receive(request, Scope::Responses, "responses").await?;
-    let Asked { caller, idempotency, bytes, options, model, mut fields, mut earlier, remote } =
-        Asked::read(&api, received).await?;
+pub(super) async fn create(request: MemberRequest) -> ApiResult {
+    let searcher = MemberSearcher::of_request(&request);
+    let received = request.receive(Scope::Responses, "responses").await?;
+    let Asked { received, options, model, mut fields, mut earlier, remote } =
+        Asked::read(received).await?;
+    let Received { service, info, caller, bytes, idempotency } = received;
 
     let answer_id = new_id("resp");
     let created = clock::unix_seconds();
     let shape = Shape::new(&fields, &answer_id, created);
     let recorder = Arc::new(ResponseRecorder {
         id: answer_id.clone(),
-        hold: id,
+        hold: info.id,
         member: caller.key.member,
         lineage: caller.key.lineage,
         shape: shape.clone(),
@@ -76,36 +67,33 @@ pub(super) async fn create(
         previous: options.previous.clone(),
         is_stored: options.is_stored,
         is_background: options.is_background,
-        kept: api.config.responses_kept,
+        kept: service.config.responses_kept,
     });
-    let chat = chat_request(id, bytes, options.is_streamed || options.is_background);
+    let chat = chat_request(info.id, bytes, options.is_streamed || options.is_background);
     let ours = ours(&options, &answer_id, &fields);
-    let prepare = {
-        let (web, key) = (api.web.clone(), caller.key.lineage);
-        async move {
-            if remote == Remote::Fetched {
-                let input = fields.get_mut("input").into_iter();
-                for value in input.chain(&mut earlier.items) {
-                    images::inline(&web, key, value).await?;
-                }
+    let (web, key) = (service.web.clone(), caller.key.lineage);
+    let prepare = async move {
+        if remote == Remote::Fetched {
+            let input = fields.get_mut("input").into_iter();
+            for value in input.chain(&mut earlier.items) {
+                images::inline(&web, key, value).await?;
             }
-            let earlier = earlier.items;
-            let request = ResponsesRequest { chat, fields, earlier, shape, ours, searcher };
-            Ok(move |target: &Target| request.for_target(target))
         }
+        let earlier = earlier.items;
+        let request = ResponsesRequest { chat, fields, earlier, shape, ours, searcher };
+        Ok(move |target: &Target| request.for_target(target))
     };
     let (operation, dialect) = (Operation::Responses, Dialect::OpenAi);
-    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
+    let request = ModelRequest { info, caller, model, operation, idempotency, dialect };
     if options.is_background {
-        return background::start(&api, request, &options, recorder, prepare).await;
+        return background::start(&service, request, &options, recorder, prepare).await;
     }
-    request.answer(&api, AnswerForm::streamed(options.is_streamed), Some(recorder), prepare).await
+    let form = AnswerForm::streamed(options.is_streamed);
+    request.answer(&service, form, Some(recorder), prepare).await
 }
 
 struct Asked {
-    caller: Caller,
-    idempotency: Option<IdempotencyKey>,
-    bytes: Bytes,
+    received: Received,
     options: Options,
     model: Arc<Model>,
     fields: Map<String, Value>,
@@ -114,40 +102,37 @@ struct Asked {
 }
 
 impl Asked {
-    async fn read(api: &ModelApi, received: Received) -> ApiResult<Self> {
-        let Received { caller, bytes, idempotency } = received;
-        let object = RawObject::parse(&bytes)?;
+    async fn read(received: Received) -> ApiResult<Self> {
+        let Received { service, caller, bytes, .. } = &received;
+        let object = RawObject::parse(bytes)?;
         let asked: String = model_request::required(&object, "model")?;
         let options = Options::read(&object)?;
-        let model = api.upstreams.resolve(&caller, &asked, Capability::Responses)?;
-        let mut fields: Map<String, Value> = raw_object::tree(&bytes)?;
+        let model = service.upstreams.resolve(caller, &asked, Capability::Responses)?;
+        let mut fields: Map<String, Value> = raw_object::tree(bytes)?;
         let items = fields.get("input").and_then(Value::as_array).map_or(0, Vec::len);
         if items > MAX_ITEMS {
             let message = format!("`input` has more than {MAX_ITEMS} items");
             return Err(ApiError::invalid("input", message));
         }
         let earlier = match &options.previous {
-            Some(previous) => Earlier::load(api, &caller, previous).await?,
+            Some(previous) => Earlier::load(service, caller, previous).await?,
             None => Earlier::default(),
         };
-        let (max_tokens, remote) = check_conversation(api, &model, &object, &earlier)?;
+        let (max_tokens, remote) = check_conversation(service, &model, &object, &earlier)?;
         if let Some(tokens) = max_tokens {
             fields.insert("max_output_tokens".to_owned(), tokens.into());
         }
-        Ok(Self { caller, idempotency, bytes, options, model, fields, earlier, remote })
+        Ok(Self { received, options, model, fields, earlier, remote })
     }
 
     /// The request without a stream.
-    fn into_whole(
-        self,
-        id: HoldId,
-    ) -> (Caller, Option<IdempotencyKey>, Arc<Model>, ResponsesRequest) {
-        let Self { caller, idempotency, bytes, model, fields, earlier, .. } = self;
-        let chat = chat_request(id, bytes, false);
+    fn into_whole(self) -> (Received, Arc<Model>, ResponsesRequest) {
+        let Self { mut received, model, fields, earlier, .. } = self;
+        let chat = chat_request(received.info.id, std::mem::take(&mut received.bytes), false);
         let shape = Shape::new(&fields, "", 0);
         let (earlier, ours) = (earlier.items, Ours::new());
         let request = ResponsesRequest { chat, fields, earlier, shape, ours, searcher: None };
-        (caller, idempotency, model, request)
+        (received, model, request)
     }
 }
 
@@ -166,34 +151,25 @@ fn chat_request(id: HoldId, body: Bytes, is_streamed: bool) -> ChatRequest {
 }
 
 /// Replaces a conversation by a summary: `POST /v1/responses/compact`.
-pub(super) async fn compact(
-    State(api): Shared<ModelApi>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
-    let RequestInfo { id, span, .. } = info;
-    let received = api.admission.receive(request, Scope::Responses, "compact").await?;
-    let asked = Asked::read(&api, received).await?;
-    let (caller, idempotency, model, request) = asked.into_whole(id);
+pub(super) async fn compact(request: MemberRequest) -> ApiResult {
+    let received = request.receive(Scope::Responses, "compact").await?;
+    let (received, model, request) = Asked::read(received).await?.into_whole();
+    let Received { service, info, caller, idempotency, .. } = received;
     let prepare = async move { Ok(move |target: &Target| request.compaction_for(target)) };
     let (operation, dialect) = (Operation::Responses, Dialect::OpenAi);
-    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
-    request.answer(&api, AnswerForm::Whole, None, prepare).await
+    let request = ModelRequest { info, caller, model, operation, idempotency, dialect };
+    request.answer(&service, AnswerForm::Whole, None, prepare).await
 }
 
 /// Counts the tokens of an input: `POST /v1/responses/input_tokens`.
-pub(super) async fn input_tokens(
-    State(api): Shared<ModelApi>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
-    let received = api.admission.receive(request, Scope::Responses, "input_tokens").await?;
-    let asked = Asked::read(&api, received).await?;
-    let (caller, idempotency, model, request) = asked.into_whole(info.id);
+pub(super) async fn input_tokens(request: MemberRequest) -> ApiResult {
+    let received = request.receive(Scope::Responses, "input_tokens").await?;
+    let (received, model, request) = Asked::read(received).await?.into_whole();
+    let RequestInfo { span, .. } = received.info;
     let work = async {
         let unusable = || unavailable(Duration::from_secs(2));
         let target = model.candidates().into_iter().next().ok_or_else(unusable)?;
-        let sender = Sender { owner: Owner::Member(caller.key.member), span: info.span };
+        let sender = Sender { owner: Owner::Member(received.caller.key.member), span };
         let counted = match request.count_for(target) {
             Some(body) => count_upstream(target, INPUT_TOKENS_PATH, body, None, sender).await.ok(),
             None => None,
@@ -201,14 +177,13 @@ pub(super) async fn input_tokens(
         let tokens = counted.map_or_else(|| request.estimated_tokens(), Ok)?;
         Ok(json(&json!({ "object": "response.input_tokens", "input_tokens": tokens })))
     };
-    let (billing, operation) = (&api.billing, Operation::CountTokens);
-    FixedPrice { billing, info: &info, caller: &caller, operation, idempotency }.answer(work).await
+    received.answer(Operation::CountTokens, work).await
 }
 
 /// Checks a conversation, with the responses before it, against the caps of its model. Returns the
 /// limit on tokens to send along, and whether images must be fetched.
 fn check_conversation(
-    api: &ModelApi,
+    service: &Service,
     model: &Model,
     object: &RawObject<'_>,
     earlier: &Earlier,
@@ -220,7 +195,7 @@ fn check_conversation(
         bytes += input.len();
     }
     bytes += object.all_like("instructions").map(str::len).sum::<usize>();
-    let remote = images.check_remote(api.config.remote_images)?;
+    let remote = images.check_remote(service.config.remote_images)?;
     let conversation = Conversation { field: "input", bytes, images: images.count };
     Ok((caps::check(&model.caps, object, &conversation)?, remote))
 }
@@ -271,14 +246,14 @@ struct Earlier {
 }
 
 impl Earlier {
-    async fn load(api: &ModelApi, caller: &Caller, id: &str) -> ApiResult<Self> {
+    async fn load(service: &Service, caller: &Caller, id: &str) -> ApiResult<Self> {
         let wrong = |message: String| ApiError::invalid("previous_response_id", message);
         let mut turns: Vec<Vec<Value>> = Vec::new();
         let mut bytes = 0;
         let mut next = Some(id.to_owned());
         while let Some(id) = next {
             let found = if stored::is_id(&id) {
-                api.billing.store.response(caller.key.member, &id).await?
+                service.billing.store.response(caller.key.member, &id).await?
             } else {
                 None
             };
@@ -303,58 +278,51 @@ impl Earlier {
     }
 }
 
-struct Followed {
-    pub(super) member: MemberId,
-    pub(super) id: String,
-    /// The sequence number of the last known event; -1 for none.
-    pub(super) after: i64,
-}
-
+/// The events of a stored response.
 struct ResponseEvents {
     billing: Arc<Billing>,
-    target: Followed,
+    member: MemberId,
+    id: String,
+    /// The sequence number of the last known event; -1 for none.
+    after: i64,
     /// Time when the end of the response was first seen.
     over_since: Option<Instant>,
 }
 
-fn stream(api: &ModelApi, follower: Follower, target: Followed) -> Response {
-    let context = TailContext {
-        background: api.background.clone(),
-        lifecycle: api.billing.lifecycle.clone(),
-        keepalive: api.policy.keepalive,
-    };
-    let source = ResponseEvents { billing: api.billing.clone(), target, over_since: None };
-    event_tail::stream(context, follower, source)
+impl ResponseEvents {
+    fn new(service: &Service, member: MemberId, id: String, after: i64) -> Self {
+        Self { billing: service.billing.clone(), member, id, after, over_since: None }
+    }
 }
 
 impl EventSource for ResponseEvents {
     fn id(&self) -> &str {
-        &self.target.id
+        &self.id
     }
 
     /// Only without new events, it matters whether more will follow.
     async fn read(&mut self, is_running: bool) -> Result<Batch, Error> {
-        let (store, target) = (&self.billing.store, &mut self.target);
-        let events = store.events(&target.id, target.after, MAX_EVENTS_AT_ONCE).await?;
+        let store = &self.billing.store;
+        let events = store.events(&self.id, self.after, MAX_EVENTS_AT_ONCE).await?;
         if let Some(last) = events.last() {
-            target.after = last.sequence;
+            self.after = last.sequence;
             let is_last = is_last(&last.event);
-            let joined: Vec<u8> = events.into_iter().flat_map(|event| event.event).collect();
-            let joined = joined.into();
-            return Ok(if is_last { Batch::LastEvents(joined) } else { Batch::Events(joined) });
+            let events: Vec<u8> = events.into_iter().flat_map(|event| event.event).collect();
+            return Ok(Batch { events: events.into(), is_last });
         }
         if is_running {
-            return Ok(Batch::Nothing);
+            return Ok(Batch { events: Bytes::new(), is_last: false });
         }
-        match store.response_status(target.member, &target.id).await?.as_deref() {
-            None | Some("cancelled") => Ok(Batch::End),
+        let status = store.response_status(self.member, &self.id).await?;
+        let is_last = match status.as_deref() {
+            None | Some("cancelled") => true,
             Some(status) if is_over(status) => {
                 // The charge precedes the last events, which may not be written yet.
-                let since = *self.over_since.get_or_insert_with(Instant::now);
-                Ok(if since.elapsed() > LAST_EVENTS { Batch::End } else { Batch::Nothing })
+                self.over_since.get_or_insert_with(Instant::now).elapsed() > LAST_EVENTS
             }
-            Some(_) => Ok(Batch::Nothing),
-        }
+            Some(_) => false,
+        };
+        Ok(Batch { events: Bytes::new(), is_last })
     }
 }
 

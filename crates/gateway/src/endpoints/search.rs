@@ -1,50 +1,41 @@
 //! `POST /v1/search`.
 
-use axum::extract::{Request, State};
 use gateway_store::Scope;
 use wire::search::{
     Domains, MAX_DOMAINS, MAX_QUERY_CHARS, MAX_RESULTS, SearchAnswer, SearchRequest, is_domain,
 };
 
-use super::admission::{Received, RequestAdmission};
+use super::admission::MemberRequest;
 use super::body;
-use super::fixed_price::{FixedPrice, NothingFound};
-use super::json::json;
-use super::state::Shared;
+use super::fixed_price::NothingFound;
+use super::json;
 use crate::clock;
 use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
 use crate::request_info::RequestInfo;
 use crate::search::{DEFAULT_RESULTS, Failure, Found, Wanted};
-use crate::web_services::WebServices;
 
 const FIELDS: &[&str] = &["query", "max_results", "recency", "domains"];
 const DOMAIN_FIELDS: &[&str] = &["include", "exclude"];
 
-pub(super) async fn create(
-    State(web): Shared<WebServices>,
-    State(admission): Shared<RequestAdmission>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
-    let received = admission.receive(request, Scope::Search, "search").await?;
-    let Received { caller, bytes, idempotency } = received;
-    let owner = web.search_owner(caller.key.member);
-    let wanted = Wanted { owner, ..wanted(body::parse(&bytes, wrong)?)? };
+pub(super) async fn create(request: MemberRequest) -> ApiResult {
+    let received = request.receive(Scope::Search, "search").await?;
+    let web = &received.service.web;
+    let owner = web.search_owner(received.caller.key.member);
+    let wanted = Wanted { owner, ..wanted(body::parse(&received.bytes, wrong)?)? };
     if !web.search.can_answer(&wanted) {
         return Err(Failure::NoProvider.into());
     }
     let work = async {
         let found = web.search.search(&wanted).await?;
         let is_empty = found.results.is_empty();
-        let mut response = json(&answer(&info, &wanted, found));
+        let mut response = json(&answer(&received.info, &wanted, found));
         if is_empty {
             response.extensions_mut().insert(NothingFound);
         }
         Ok(response)
     };
-    let (billing, operation) = (&admission.billing, Operation::Search);
-    FixedPrice { billing, info: &info, caller: &caller, operation, idempotency }.answer(work).await
+    received.answer(Operation::Search, work).await
 }
 
 fn wrong(path: &str, message: &str) -> ApiError {

@@ -14,6 +14,7 @@ use axum::BoxError;
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use gateway_store::Scope;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue};
 use ledger::IdempotencyKey;
@@ -22,6 +23,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 use wire::error::Code;
 
+use super::admission::{MemberRequest, Received, identify};
 use super::body::{self, ArrivingBody};
 use super::form::{Boundary, Form, PartHead, boundary, wrong};
 use crate::config::Limits;
@@ -68,8 +70,22 @@ impl Upload {
         media_type.is_some_and(|it| it.starts_with(b"multipart/form-data")) && !body::is_small(body)
     }
 
-    /// Reads a form up to its first file, or whole if the digest needs it.
+    /// Identifies the caller, and reads a form up to its first file.
     pub(super) async fn receive(
+        asked: MemberRequest,
+        scope: Scope,
+        purpose: &str,
+    ) -> ApiResult<(Received, Self)> {
+        let MemberRequest { service, info, request } = asked;
+        let (head, body) = request.into_parts();
+        let (caller, body) = identify(&service, &head.headers, body, scope).await?;
+        let limits = &service.config.limits;
+        let (upload, idempotency) = Self::read(limits, &head.headers, body, purpose).await?;
+        Ok((Received { service, info, caller, bytes: Bytes::new(), idempotency }, upload))
+    }
+
+    /// Reads a form up to its first file, or whole if the digest needs it.
+    async fn read(
         limits: &Limits,
         headers: &HeaderMap,
         body: Body,

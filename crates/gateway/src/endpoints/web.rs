@@ -2,38 +2,29 @@
 
 use std::time::Duration;
 
-use axum::extract::{Request, State};
 use gateway_store::Scope;
 use web_reader::{Fault, FetchedPage, ReadRequest, Target};
 use wire::web::{Page, PageFormat, PageRequest};
 use wire::whole::Whole;
 
-use super::admission::{Received, RequestAdmission};
-use super::fixed_price::FixedPrice;
-use super::json::json;
-use super::state::Shared;
+use super::admission::{MemberRequest, Received};
+use super::json;
 use super::{body, model_request};
 use crate::clock;
 use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
 use crate::raw_object::RawObject;
-use crate::request_info::RequestInfo;
-use crate::web_services::WebServices;
 
 const FIELDS: &[&str] = &["url", "format", "max_chars", "start_index", "max_age_s"];
 const DEFAULT_CHARS: u32 = 50_000;
 const MAX_CHARS: u32 = 1_000_000;
 const MAX_NAME_CHARS: usize = 100;
 
-pub(super) async fn fetch(
-    State(web): Shared<WebServices>,
-    State(admission): Shared<RequestAdmission>,
-    info: RequestInfo,
-    request: Request,
-) -> ApiResult {
-    let received = admission.receive(request, Scope::Fetch, "fetch").await?;
-    let Received { caller, bytes, idempotency } = received;
-    let asked = read(&bytes)?;
+pub(super) async fn fetch(request: MemberRequest) -> ApiResult {
+    let received = request.receive(Scope::Fetch, "fetch").await?;
+    let Received { service, info, caller, bytes, .. } = &received;
+    let web = &service.web;
+    let asked = read(bytes)?;
     // Before the hold: an invalid address is free.
     let target = Target::parse(&asked.url)?;
     let work = async {
@@ -49,8 +40,7 @@ pub(super) async fn fetch(
         let id = format!("page_{}", info.id.digits());
         Ok(json(&shown(id, &asked, &found)?))
     };
-    let (billing, operation) = (&admission.billing, Operation::Fetch);
-    FixedPrice { billing, info: &info, caller: &caller, operation, idempotency }.answer(work).await
+    received.answer(Operation::Fetch, work).await
 }
 
 /// Parses a request; an unknown field is an error with a suggestion.
@@ -63,7 +53,7 @@ fn read(bytes: &[u8]) -> ApiResult<PageRequest> {
         return Err(ApiError::invalid(shown, message));
     }
     let number = |name: &'static str, wanted: &str| {
-        let number: Option<Whole> = object.read(name, wanted)?;
+        let number: Option<Whole<u32>> = object.read(name, wanted)?;
         Ok::<_, ApiError>(number.map(|Whole(number)| number))
     };
     let asked = PageRequest {

@@ -1,7 +1,6 @@
 //! The web search of a model: one search, and its first pages. Each is an operation of the
 //! member's key like any other, with a price and a receipt.
 
-use axum::extract::Request;
 use std::sync::Arc;
 
 use api_dialects::{Search, SearchError, SearchOutcome, SearchResult, WebSearchTool};
@@ -11,18 +10,18 @@ use futures_util::future::join_all;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use wire::error::Code;
 use wire::search::{MAX_QUERY_CHARS, SearchAnswer};
 use wire::web::Page;
 
-use super::internal_call::{InternalCalls, InternalRequest};
+use super::admission::MemberRequest;
+use super::internal_call::{InternalCalls, post};
 use crate::clock;
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::API_KEY;
 use crate::proxy::rounds::Searcher;
 use crate::request_info::RequestInfo;
-use crate::web_services::WebServices;
 
 /// Maximum search results that the model sees.
 const MAX_RESULTS: usize = 6;
@@ -42,26 +41,24 @@ pub(super) struct MemberSearcher {
 impl MemberSearcher {
     /// The searcher of a request; `None` without a search provider, and for internal requests,
     /// which may not search.
-    pub(super) fn of_request(
-        web: &WebServices,
-        info: RequestInfo,
-        request: &Request,
-    ) -> Option<Searcher> {
+    pub(super) fn of_request(asked: &MemberRequest) -> Option<Searcher> {
+        let MemberRequest { service, info, request } = asked;
         let calls = request.extensions().get::<Arc<InternalCalls>>();
-        let calls = calls.filter(|_| web.search.is_usable())?.clone();
+        let calls = calls.filter(|_| service.web.search.is_usable())?.clone();
         let headers = request.headers();
         let key = [&AUTHORIZATION, &API_KEY]
             .into_iter()
             .filter_map(|name| headers.get(name).map(|value| (name.clone(), value.clone())));
-        let searcher = Self { calls, info, headers: key.collect() };
+        let searcher = Self { calls, info: *info, headers: key.collect() };
         Some(Arc::new(move |search, tool| searcher.clone().find(search, tool).boxed()))
     }
 
-    async fn call<T: DeserializeOwned>(&self, request: InternalRequest) -> ApiResult<T> {
+    async fn call<T: DeserializeOwned>(&self, address: &str, body: &Value) -> ApiResult<T> {
         let info =
             RequestInfo { id: clock::new_hold_id(), parent: Some(self.info.id), ..self.info };
         tracing::info!(request = %info.id, parent = %self.info.id, "model searches the web");
-        let response = self.calls.send(&info, &self.headers, request).await?;
+        let response =
+            self.calls.send(&info, &self.headers, post(address, body.to_string())?).await?;
         let body = to_bytes(response.into_body(), MAX_ANSWER_BYTES).await;
         let body = body.map_err(|_| ApiError::internal())?;
         serde_json::from_slice(&body).map_err(|_| ApiError::internal())
@@ -74,8 +71,7 @@ impl MemberSearcher {
             "query": query, "max_results": MAX_RESULTS,
             "domains": { "include": allowed_domains, "exclude": blocked_domains },
         });
-        let found: ApiResult<SearchAnswer> =
-            self.call(InternalRequest::Search(request.to_string().into())).await;
+        let found: ApiResult<SearchAnswer> = self.call("/v1/search", &request).await;
         let found = found.map_err(|error| {
             tracing::info!(error = error.message(), "web search of a model failed");
             match error.code() {
@@ -101,8 +97,7 @@ impl MemberSearcher {
         };
         if wants_page {
             let request = json!({ "url": result.url, "max_chars": MAX_PAGE_CHARS });
-            let request = InternalRequest::Fetch(request.to_string().into());
-            if let Ok(page) = self.call::<Page>(request).await {
+            if let Ok(page) = self.call::<Page>("/v1/web/fetch", &request).await {
                 result.content = page.content;
             }
         }

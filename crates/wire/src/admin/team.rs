@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MAX_NAME_CHARS, PLAIN};
 use crate::account::{BudgetBody, BudgetView};
-use crate::whole_number::given;
+use crate::whole::given;
 
 /// A team to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

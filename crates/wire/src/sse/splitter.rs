@@ -29,7 +29,8 @@ pub struct Splitter {
     chunk: Bytes,
     scanned: bool,
     scan: Scan,
-    mark: Mark,
+    /// Whether the first event was read: a byte order mark may precede only that one.
+    has_begun: bool,
     failed: bool,
 }
 
@@ -42,7 +43,7 @@ impl Splitter {
             chunk: Bytes::new(),
             scanned: false,
             scan: Scan::Mark(0),
-            mark: Mark::Unknown,
+            has_begun: false,
             failed: false,
         }
     }
@@ -119,17 +120,10 @@ impl Splitter {
             self.held.extend_from_slice(&tail);
             self.held.split().freeze()
         };
-        let marked = self.mark == Mark::Unknown && raw.starts_with(BYTE_ORDER_MARK);
-        self.mark = Mark::Read;
+        let marked = !self.has_begun && raw.starts_with(BYTE_ORDER_MARK);
+        self.has_begun = true;
         Event::new(raw, if marked { BYTE_ORDER_MARK.len() } else { 0 })
     }
-}
-
-/// The state of the optional byte order mark before the first event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Unknown,
-    Read,
 }
 
 /// The position of the scan in the current event.

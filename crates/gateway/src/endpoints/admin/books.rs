@@ -7,7 +7,7 @@ use wire::admin::{AuditView, FindingView, HouseView, LedgerCheckView, MemberRece
 
 use super::{Admin, PageQuery, missing};
 use crate::clock;
-use crate::endpoints::json::json;
+use crate::endpoints::json;
 use crate::endpoints::me::{read_usage_query, receipt_view};
 use crate::endpoints::path::Id;
 use crate::failure::{ApiError, ApiResult};
@@ -28,7 +28,7 @@ pub(super) async fn audit(admin: Admin, RawQuery(query): RawQuery) -> ApiResult 
 }
 
 pub(super) async fn check(admin: Admin) -> ApiResult {
-    let check = admin.operator().check_ledger(admin.config.alerts.as_ref()).await?;
+    let check = admin.operator().check_ledger(admin.service.config.alerts.as_ref()).await?;
     Ok(json(&check_view(&check)))
 }
 

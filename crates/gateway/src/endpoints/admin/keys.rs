@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use axum::extract::{RawQuery, Request};
 use gateway_store::{KeyChange, KeyRecord, LimitsChange, Scope};
+use http::HeaderValue;
+use http::header::CACHE_CONTROL;
 use ledger::{AccountKind, Micros, Time};
 use wire::admin::{IssuedKey, KeyBody, KeyRecordView, Rotation, ScopeWord};
 
 use super::members;
-use super::{Admin, PageQuery, created, missing, parse, secret, strict};
+use super::{Admin, PageQuery, created, missing, parse, strict};
 use crate::budget;
 use crate::clock;
 use crate::endpoints::body;
-use crate::endpoints::json::json;
+use crate::endpoints::json;
 use crate::endpoints::path::Id;
 use crate::failure::{ApiError, ApiResult};
 use crate::operator::Issued;
@@ -39,8 +41,8 @@ pub(super) async fn create(admin: Admin, Id(id): Id, request: Request) -> ApiRes
     let member = members::find(&admin, &id, AccountKind::Member).await?;
     let mut wanted = change_of(asked)?;
     wanted.name.get_or_insert_with(|| DEFAULT_NAME.to_owned());
-    let defaults = admin.config.limits.new_keys.limits();
-    let (operator, hasher) = (admin.operator(), &admin.identities.hasher);
+    let defaults = admin.service.config.limits.new_keys.limits();
+    let (operator, hasher) = (admin.operator(), &admin.service.identities.hasher);
     issued(&admin, operator.create_key(hasher, member.id, wanted, defaults).await?).await
 }
 
@@ -58,26 +60,26 @@ pub(super) async fn change(admin: Admin, Id(id): Id, request: Request) -> ApiRes
     }
     let record = admin.operator().change_key(&id, change).await?;
     // Keys of the same lineage share the limits.
-    admin.identities.forget_all();
+    admin.service.identities.forget_all();
     Ok(json(&view(&admin, record).await?))
 }
 
 pub(super) async fn rotate(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
     let (head, body) = request.into_parts();
-    let bytes = body::read(&admin.config.limits, &head.headers, body).await?;
+    let bytes = body::read(&admin.service.config.limits, &head.headers, body).await?;
     let asked: Rotation = if bytes.is_empty() { Rotation::default() } else { parse(&bytes)? };
     find(&admin, &id).await?;
     let overlap = Duration::from_secs(asked.overlap_seconds.into());
-    let (operator, hasher) = (admin.operator(), &admin.identities.hasher);
+    let (operator, hasher) = (admin.operator(), &admin.service.identities.hasher);
     let new = operator.rotate_key(hasher, &id, overlap).await?;
-    admin.identities.forget(&id);
+    admin.service.identities.forget(&id);
     issued(&admin, new).await
 }
 
 pub(super) async fn revoke(admin: Admin, Id(id): Id) -> ApiResult {
     find(&admin, &id).await?;
     let record = admin.operator().revoke_key(&id).await?;
-    admin.identities.forget(&id);
+    admin.service.identities.forget(&id);
     Ok(json(&view(&admin, record).await?))
 }
 
@@ -90,7 +92,9 @@ async fn find(admin: &Admin, id: &str) -> ApiResult<KeyRecord> {
 
 async fn issued(admin: &Admin, new: Issued) -> ApiResult {
     let record = view(admin, new.record).await?;
-    Ok(secret(created(&IssuedKey { record, key: new.key.as_str().to_owned() })))
+    let mut response = created(&IssuedKey { record, key: new.key.as_str().to_owned() });
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
 }
 
 fn change_of(patch: KeyBody) -> ApiResult<KeyChange> {
@@ -141,7 +145,7 @@ async fn view(admin: &Admin, record: KeyRecord) -> ApiResult<KeyRecordView> {
             .map(clock::rfc3339),
         requests_per_minute: record.limits.requests_per_minute,
         concurrency: record.limits.concurrency,
-        budget: lineage.budget_status(&admin.billing.windows()).as_ref().map(budget::view),
+        budget: lineage.budget_status(&admin.service.billing.windows()).as_ref().map(budget::view),
     })
 }
 

@@ -12,7 +12,7 @@ use wire::admin::{
 use super::{Admin, PageQuery, created, missing, strict};
 use crate::budget;
 use crate::clock;
-use crate::endpoints::json::json;
+use crate::endpoints::json;
 use crate::endpoints::path::Id;
 use crate::failure::{ApiError, ApiResult};
 
@@ -119,7 +119,7 @@ async fn change_account(admin: &Admin, mut member: Member, patch: TeamPatch) -> 
 async fn apply(admin: &Admin, id: MemberId, change: MemberChange) -> ApiResult<Member> {
     let member = admin.operator().change_member(id, &change).await?;
     // Any of its keys may be cached.
-    admin.identities.forget_all();
+    admin.service.identities.forget_all();
     Ok(member)
 }
 
@@ -182,7 +182,7 @@ async fn view(admin: &Admin, member: Member) -> ApiResult<MemberView> {
         balance_micros: account.balance.get(),
         held_micros: account.held.get(),
         available_micros: account.available().get(),
-        budget: account.budget_status(&admin.billing.windows()).as_ref().map(budget::view),
+        budget: account.budget_status(&admin.service.billing.windows()).as_ref().map(budget::view),
     })
 }
 
@@ -197,7 +197,7 @@ async fn team_view(admin: &Admin, team: Member) -> ApiResult<TeamView> {
         balance_micros: account.balance.get(),
         held_micros: account.held.get(),
         available_micros: account.available().get(),
-        budget: account.budget_status(&admin.billing.windows()).as_ref().map(budget::view),
+        budget: account.budget_status(&admin.service.billing.windows()).as_ref().map(budget::view),
     })
 }
 

@@ -1,6 +1,6 @@
 //! The service for operators: providers and models with their state, reload of the configuration, alerts.
 
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::response::Response;
 use gateway_store::{AlertDelivery, ProviderAction};
 use wire::admin::{
@@ -11,16 +11,13 @@ use super::{Admin, PageQuery, created, missing};
 use crate::catalogue::{Catalogue, Model};
 use crate::clock;
 use crate::config::Operation;
-use crate::endpoints::json::json;
+use crate::endpoints::json;
 use crate::endpoints::path::Id;
-use crate::endpoints::state::Shared;
 use crate::failure::ApiResult;
 use crate::provider::{Local, Provider};
-use crate::service::Service;
-use crate::upstreams::Upstreams;
 
-pub(super) async fn reload(admin: Admin, State(service): Shared<Service>) -> ApiResult {
-    let done = admin.operator().reload(&service.reloads).await?;
+pub(super) async fn reload(admin: Admin) -> ApiResult {
+    let done = admin.operator().reload(&admin.service.reloads).await?;
     Ok(json(&ReloadView {
         object: "reload".to_owned(),
         generation: done.generation,
@@ -36,7 +33,7 @@ pub(super) async fn alerts(admin: Admin, RawQuery(query): RawQuery) -> ApiResult
 }
 
 pub(super) async fn test_alerts(admin: Admin) -> ApiResult {
-    let id = admin.operator().test_alert(admin.config.alerts.as_ref()).await?;
+    let id = admin.operator().test_alert(admin.service.config.alerts.as_ref()).await?;
     let rows = admin.store().alerts(id + 1, 1).await?;
     let view = views(rows).into_iter().find(|view| view.id == id);
     Ok(created(&view.ok_or_else(|| super::missing("alert"))?))
@@ -65,32 +62,34 @@ fn views(rows: Vec<AlertDelivery>) -> Vec<AlertView> {
     views
 }
 
-pub(super) async fn providers(_: Admin, State(upstreams): Shared<Upstreams>) -> Response {
+pub(super) async fn providers(admin: Admin) -> Response {
+    let upstreams = &admin.service.upstreams;
     let catalogue = upstreams.catalogue.load();
     let data = upstreams.providers.iter().map(|provider| provider_view(provider, &catalogue));
     json(&whole(data.collect()))
 }
 
 /// Stops new requests to a provider; those that run finish.
-pub(super) async fn drain(admin: Admin, State(service): Shared<Service>, Id(id): Id) -> ApiResult {
-    change(&admin, &service, &id, ProviderAction::Drain).await
+pub(super) async fn drain(admin: Admin, Id(id): Id) -> ApiResult {
+    change(&admin, &id, ProviderAction::Drain).await
 }
 
 /// Allows new requests to a provider again.
-pub(super) async fn enable(admin: Admin, State(service): Shared<Service>, Id(id): Id) -> ApiResult {
-    change(&admin, &service, &id, ProviderAction::Enable).await
+pub(super) async fn enable(admin: Admin, Id(id): Id) -> ApiResult {
+    change(&admin, &id, ProviderAction::Enable).await
 }
 
-async fn change(admin: &Admin, service: &Service, id: &str, action: ProviderAction) -> ApiResult {
-    admin.operator().change_provider(&admin.config, id, action).await?;
+async fn change(admin: &Admin, id: &str, action: ProviderAction) -> ApiResult {
+    let service = &admin.service;
+    admin.operator().change_provider(&service.config, id, action).await?;
     service.drain_providers(&admin.store().shared_state().await?.drained);
     let provider = service.all_providers().find(|provider| *provider.name == *id);
     let provider = provider.ok_or_else(|| missing("provider"))?;
     Ok(json(&provider_view(provider, &service.upstreams.catalogue.load())))
 }
 
-pub(super) async fn models(_: Admin, State(upstreams): Shared<Upstreams>) -> Response {
-    let catalogue = upstreams.catalogue.load();
+pub(super) async fn models(admin: Admin) -> Response {
+    let catalogue = admin.service.upstreams.catalogue.load();
     json(&whole(catalogue.models().map(|model| model_view(model)).collect()))
 }
 

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{FromRef, FromRequestParts, Request};
+use axum::extract::{FromRequestParts, Request};
 use gateway_store::{Actor, NewSession, Role, Scope, Store, WebSession};
 use http::header::USER_AGENT;
 use http::request::Parts;
@@ -13,20 +13,20 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use ledger::MemberId;
 use pages::{Account, CSRF_HEADER, Fields, Frame, NavItem, Notice, Token};
 
-use super::super::state::AppState;
-use super::super::{body, check_host};
-use super::cookie::Cookie;
+use super::super::internal_call::InternalCalls;
+use super::super::{AppState, body, check_host};
 use super::page::{
     self, DONE, MEMBER_NAV, OPERATOR_NAV, OPERATOR_PAGES, OWN_PAGES, PageError, PageResult, Pager,
     Refusal, TEAM,
 };
-use crate::billing::Billing;
 use crate::clock;
 use crate::config::{Config, Limits};
-use crate::identity::{Caller, Identities};
+use crate::failure::ApiResult;
+use crate::identity::Caller;
 use crate::operator::Operator;
 use crate::request_info::RequestInfo;
 use crate::request_log;
+use crate::service::Service;
 
 /// A session is prolonged at most this often.
 const RENEW_MICROS: i64 = 60 * 1_000_000;
@@ -41,17 +41,17 @@ const OF_OPERATORS: (Duration, Duration) = (Duration::from_hours(1), Duration::f
 
 /// A request of a signed-in person.
 pub(super) struct PageContext {
-    pub(super) config: Arc<Config>,
-    pub(super) billing: Arc<Billing>,
-    pub(super) identities: Arc<Identities>,
+    pub(super) service: Arc<Service>,
     pub(super) info: RequestInfo,
+    calls: Arc<InternalCalls>,
     pub(super) session: WebSession,
     pub(super) query: Fields,
     pub(super) team: Option<MemberId>,
+    /// The member who signed in; `None` for the admin token.
+    pub(super) caller: Option<Caller>,
     /// The actor in the audit log.
     pub(super) by: Actor,
     token: Token,
-    name: String,
     role: Role,
 }
 
@@ -63,8 +63,7 @@ pub(super) struct Authorized<P> {
 
 /// Access control of a page.
 pub(super) trait Access: Sized {
-    /// Without a caller, somebody signed in with the admin token.
-    fn check(context: &PageContext, caller: Option<Caller>) -> PageResult<Self>;
+    fn check(context: &PageContext) -> PageResult<Self>;
 }
 
 pub(super) struct MemberAccess {
@@ -84,15 +83,16 @@ pub(super) type ManagerContext = Authorized<ManagerAccess>;
 pub(super) type OperatorContext = Authorized<OperatorAccess>;
 
 impl Access for MemberAccess {
-    fn check(_: &PageContext, caller: Option<Caller>) -> PageResult<Self> {
+    fn check(context: &PageContext) -> PageResult<Self> {
         let message = "This page belongs to members. You are signed in as the operator.";
-        caller.map(|caller| Self { caller }).ok_or_else(|| PageError::forbidden(message))
+        let caller = context.caller.clone().ok_or_else(|| PageError::forbidden(message))?;
+        Ok(Self { caller })
     }
 }
 
 impl Access for ManagerAccess {
-    fn check(context: &PageContext, caller: Option<Caller>) -> PageResult<Self> {
-        let member = MemberAccess::check(context, caller)?.caller.key.member;
+    fn check(context: &PageContext) -> PageResult<Self> {
+        let member = MemberAccess::check(context)?.caller.key.member;
         match context.team {
             Some(team) if context.role == Role::Manager => Ok(Self { member, team }),
             _ => Err(PageError::forbidden("This page is for the manager of a team.")),
@@ -101,8 +101,8 @@ impl Access for ManagerAccess {
 }
 
 impl Access for OperatorAccess {
-    fn check(context: &PageContext, caller: Option<Caller>) -> PageResult<Self> {
-        if let Some(caller) = caller {
+    fn check(context: &PageContext) -> PageResult<Self> {
+        if let Some(caller) = &context.caller {
             if context.role != Role::Operator {
                 return Err(PageError::forbidden("This page is for operators of the service."));
             }
@@ -120,9 +120,9 @@ impl Access for OperatorAccess {
 impl<P: Access> FromRequestParts<AppState> for Authorized<P> {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
-        let (context, caller) = signed_in(parts, state).await?;
-        let who = P::check(&context, caller)?;
+    async fn from_request_parts(parts: &mut Parts, service: &AppState) -> PageResult<Self> {
+        let context = PageContext::from_request_parts(parts, service).await?;
+        let who = P::check(&context)?;
         Ok(Self { context, who })
     }
 }
@@ -130,8 +130,12 @@ impl<P: Access> FromRequestParts<AppState> for Authorized<P> {
 impl FromRequestParts<AppState> for PageContext {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
-        Ok(signed_in(parts, state).await?.0)
+    async fn from_request_parts(parts: &mut Parts, service: &AppState) -> PageResult<Self> {
+        find(parts, service).await?.ok_or_else(|| {
+            let address = parts.uri.path_and_query().map_or("/", |it| it.as_str());
+            let is_page = parts.method == http::Method::GET;
+            PageError::SignIn(if is_page { address } else { "/" }.to_owned())
+        })
     }
 }
 
@@ -146,8 +150,7 @@ impl<P> Deref for Authorized<P> {
 /// Starts a session with a new token, which prevents session fixation; returns its cookie.
 /// Without a caller it is an operator session.
 pub(super) async fn start_session(
-    config: &Config,
-    billing: &Billing,
+    service: &Service,
     info: &RequestInfo,
     headers: &HeaderMap,
     caller: Option<&Caller>,
@@ -164,8 +167,9 @@ pub(super) async fn start_session(
         idle_micros: clock::micros(idle),
         max_micros: clock::micros(most),
     };
-    billing.store.create_session(&session).await?;
-    Cookie::Session.set(config, Some(&token), most.as_secs()).ok_or_else(PageError::internal)
+    service.billing.store.create_session(&session).await?;
+    let cookie = Cookie::Session.set(&service.config, Some(&token), most.as_secs());
+    cookie.ok_or_else(PageError::internal)
 }
 
 /// Idle timeout and maximum lifetime of a session.
@@ -174,22 +178,19 @@ fn durations(caller: Option<&Caller>) -> (Duration, Duration) {
     if is_member { OF_MEMBERS } else { OF_OPERATORS }
 }
 
-/// The person of a request; `None` without a valid session. Foreign hosts are refused. No
-/// caller means an operator with the admin token.
-pub(super) async fn find(
-    parts: &mut Parts,
-    state: &AppState,
-) -> PageResult<Option<(PageContext, Option<Caller>)>> {
-    let config = Arc::<Config>::from_ref(state);
-    let billing = Arc::<Billing>::from_ref(state);
-    let identities = Arc::<Identities>::from_ref(state);
-    check_host(&config, &parts.headers)?;
+/// The request of a signed-in person; `None` without a valid session. Foreign hosts are refused.
+pub(super) async fn find(parts: &mut Parts, service: &AppState) -> PageResult<Option<PageContext>> {
+    let (config, store) = (&service.config, &service.billing.store);
+    check_host(config, &parts.headers)?;
     let Some(info) = parts.extensions.get::<RequestInfo>().copied() else { return Ok(None) };
-    let Some(token) = Cookie::Session.token(&parts.headers, &config) else { return Ok(None) };
-    let Some(session) = billing.store.session(token.hash()).await? else { return Ok(None) };
+    let Some(calls) = parts.extensions.get::<Arc<InternalCalls>>().cloned() else {
+        return Ok(None);
+    };
+    let Some(token) = Cookie::Session.token(&parts.headers, config) else { return Ok(None) };
+    let Some(session) = store.session(token.hash()).await? else { return Ok(None) };
     let caller = match &session.key {
         // The session ends with its key.
-        Some(key) => match identities.signed_in(key).await {
+        Some(key) => match service.identities.signed_in(key).await {
             Ok(caller) => Some(caller),
             Err(_) => return Ok(None),
         },
@@ -198,46 +199,39 @@ pub(super) async fn find(
     };
     if clock::now().micros() - session.seen_at.micros() > RENEW_MICROS {
         let (idle, _) = durations(caller.as_ref());
-        billing.store.renew_session(session.hash, clock::micros(idle)).await?;
+        store.renew_session(session.hash, clock::micros(idle)).await?;
     }
     let (role, team) = match &caller {
         None => (Role::Operator, None),
         // Read again: a revoked role takes effect at once, also on other processes.
         Some(caller) if caller.role != Role::Member => {
-            let member = billing.store.member(caller.key.member).await?;
+            let member = store.member(caller.key.member).await?;
             member.map_or((Role::Member, None), |member| (member.role, member.team))
         }
         Some(caller) => (Role::Member, caller.team),
     };
-    let (name, actor) = if let Some(caller) = &caller {
-        (caller.member_name.clone(), format!("member:{}", caller.key.member))
+    let actor = if let Some(caller) = &caller {
+        format!("member:{}", caller.key.member)
     } else {
         request_log::note_operator();
-        ("Operator".to_owned(), format!("console:{}", info.peer.ip()))
+        format!("console:{}", info.peer.ip())
     };
     let by = Actor { name: actor, request: Some(info.id.to_string()) };
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
-    Ok(Some((
-        PageContext {
-            config,
-            billing,
-            identities,
-            info,
-            session,
-            query,
-            team,
-            by,
-            token,
-            name,
-            role,
-        },
-        caller,
-    )))
+    let service = service.clone();
+    Ok(Some(PageContext { service, info, calls, session, query, team, caller, by, token, role }))
+}
+
+impl MemberContext {
+    /// Sends a request of the member to a route of the API.
+    pub(super) async fn send(&self, request: Request) -> ApiResult {
+        self.calls.send_as(&self.info, &self.who.caller, request).await
+    }
 }
 
 impl PageContext {
     pub(super) fn store(&self) -> &Store {
-        &self.billing.store
+        &self.service.billing.store
     }
 
     /// A parameter of the query; empty if it is missing.
@@ -248,11 +242,6 @@ impl PageContext {
     /// The number in the parameter `before`, the cursor of lists that are ordered newest first.
     pub(super) fn before(&self) -> Option<i64> {
         self.param("before").parse().ok().filter(|&before: &i64| before > 0)
-    }
-
-    /// The address of the service for its clients.
-    pub(super) fn base_url(&self) -> String {
-        self.config.public_url.to_string().trim_end_matches('/').to_owned()
     }
 
     /// Only for operators, and for actions on what belongs to the signed-in member.
@@ -270,16 +259,17 @@ impl PageContext {
             Role::Operator if is_member => nav.push(OPERATOR_PAGES.clone()),
             Role::Operator | Role::Member => {}
         }
+        let name = self.caller.as_ref().map_or("Operator", |it| it.member_name.as_str());
         let detail = match &self.session.key {
             Some(key) => format!("Key {key}"),
             None => "Admin token".to_owned(),
         };
         Frame {
             nav: NavItem::marked(&nav, path),
-            account: Some(Account { name: self.name.clone(), detail }),
+            account: Some(Account { name: name.to_owned(), detail }),
             notice: Notice::done(DONE, self.param("done")),
             csrf: self.token.csrf(),
-            ..page::frame(&self.config, title)
+            ..page::frame(&self.service.config, title)
         }
     }
 
@@ -319,12 +309,12 @@ impl PageContext {
 
     /// The fields of a form, if a page of this site sent it.
     pub(super) async fn submitted(&self, request: Request) -> PageResult<Fields> {
-        read_form(&self.config, &self.token, request).await
+        read_form(&self.service.config, &self.token, request).await
     }
 
     /// Refuses a script request unless it comes from a page of this site.
     pub(super) fn check_script(&self, headers: &HeaderMap) -> PageResult<()> {
-        check_origin(&self.config, headers)?;
+        check_origin(&self.service.config, headers)?;
         let offered = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
         if offered.is_some_and(|offered| self.token.is_csrf(offered)) {
             Ok(())
@@ -359,13 +349,43 @@ fn check_origin(config: &Config, headers: &HeaderMap) -> PageResult<()> {
     Err(PageError::forbidden("This form was not sent by a page of this service."))
 }
 
-async fn signed_in(
-    parts: &mut Parts,
-    state: &AppState,
-) -> PageResult<(PageContext, Option<Caller>)> {
-    find(parts, state).await?.ok_or_else(|| {
-        let address = parts.uri.path_and_query().map_or("/", |it| it.as_str());
-        let is_page = parts.method == http::Method::GET;
-        PageError::SignIn(if is_page { address } else { "/" }.to_owned())
-    })
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cookie {
+    Session,
+    /// Protects the sign-in form before there is a session. It is never a session.
+    SignIn,
+}
+
+impl Cookie {
+    pub(super) fn token(self, headers: &HeaderMap, config: &Config) -> Option<Token> {
+        Token::of_cookie(headers, self.name(config))
+    }
+
+    /// Under HTTPS the prefix makes browsers refuse the cookie from any other host.
+    fn name(self, config: &Config) -> &'static str {
+        match (self, is_https(config)) {
+            (Self::Session, true) => "__Host-agent-session",
+            (Self::Session, false) => "agent-session",
+            (Self::SignIn, true) => "__Host-agent-sign-in",
+            (Self::SignIn, false) => "agent-sign-in",
+        }
+    }
+
+    /// Sets the cookie for some seconds; without a token it is removed.
+    pub(super) fn set(
+        self,
+        config: &Config,
+        token: Option<&Token>,
+        seconds: u64,
+    ) -> Option<HeaderValue> {
+        let (name, is_secure) = (self.name(config), is_https(config));
+        match token {
+            Some(token) => token.set_cookie(name, Some(seconds), is_secure),
+            None => pages::remove_cookie(name, is_secure),
+        }
+    }
+}
+
+fn is_https(config: &Config) -> bool {
+    config.public_url.scheme_str() == Some("https")
 }

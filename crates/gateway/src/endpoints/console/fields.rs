@@ -6,8 +6,7 @@ use pages::{Fields, credits};
 use super::page::Refusal;
 use crate::clock;
 
-const MICROS: i64 = 1_000_000;
-const DAY_MICROS: i64 = 86_400 * MICROS;
+const DAY_MICROS: i64 = 86_400 * 1_000_000;
 
 /// A whole number; `None` if the field is empty.
 pub(super) fn number(fields: &Fields, name: &'static str) -> Result<Option<u32>, Refusal> {
@@ -85,17 +84,11 @@ fn parse_credits(text: &str) -> Option<Micros> {
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let whole = whole.replace(',', "");
-    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if (whole.is_empty() && fraction.is_empty())
-        || fraction.len() > 6
-        || !is_digits(&whole)
-        || !is_digits(fraction)
-    {
-        return None;
-    }
-    let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let fraction: i64 = format!("{fraction:0<6}").parse().ok()?;
-    let micros = whole.checked_mul(MICROS)?.checked_add(fraction)?;
+    let digits = format!("{whole}{fraction:0<6}");
+    let is_valid = (!whole.is_empty() || !fraction.is_empty())
+        && fraction.len() <= 6
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let micros: i64 = digits.parse().ok().filter(|_| is_valid)?;
     Some(Micros::new(sign * micros))
 }
 

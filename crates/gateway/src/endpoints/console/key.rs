@@ -11,9 +11,9 @@ use http::request::Parts;
 use ledger::{BudgetStatus, Limits, Lineage};
 use pages::{Fields, Frame, Html, credits};
 
+use super::super::AppState;
 use super::super::path::Id;
-use super::super::state::AppState;
-use super::context::{MemberContext, OperatorContext, PageContext, start_session};
+use super::context::{Access as _, MemberAccess, OperatorAccess, PageContext, start_session};
 use super::page::{self, PageError, PageResult, Refusal, redirect};
 use super::{fields, filters, key_bounds};
 use crate::clock;
@@ -46,7 +46,7 @@ pub(super) async fn rows(
     for record in keys {
         let lineage = context.store().lineage(record.key.lineage).await?;
         let lineage = lineage.ok_or_else(|| PageError::missing("key"))?;
-        let budget = lineage.budget_status(&context.billing.windows());
+        let budget = lineage.budget_status(&context.service.billing.windows());
         let is_own = context.session.key.as_ref() == Some(&record.key.id);
         rows.push(KeyRow { record, lineage, budget, is_own });
     }
@@ -96,22 +96,25 @@ pub(super) fn is_over(record: &KeyRecord) -> bool {
 }
 
 /// A request of a person who manages keys.
-pub(super) enum KeyKeeper {
-    /// Manages keys of the same member with at most the permissions of the signed-in key.
-    Member(MemberContext),
-    /// Manages all keys.
-    Operator(OperatorContext),
+pub(super) struct KeyKeeper {
+    context: PageContext,
+    /// The key that bounds the person, to keys of the same member with at most its permissions;
+    /// `None` for an operator, who manages all keys.
+    bounds: Option<Caller>,
 }
 
 impl FromRequestParts<AppState> for KeyKeeper {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
-        if parts.uri.path().starts_with(ALL_KEYS) {
-            OperatorContext::from_request_parts(parts, state).await.map(Self::Operator)
+    async fn from_request_parts(parts: &mut Parts, service: &AppState) -> PageResult<Self> {
+        let context = PageContext::from_request_parts(parts, service).await?;
+        let bounds = if parts.uri.path().starts_with(ALL_KEYS) {
+            OperatorAccess::check(&context)?;
+            None
         } else {
-            MemberContext::from_request_parts(parts, state).await.map(Self::Member)
-        }
+            Some(MemberAccess::check(&context)?.caller)
+        };
+        Ok(Self { context, bounds })
     }
 }
 
@@ -119,42 +122,31 @@ impl Deref for KeyKeeper {
     type Target = PageContext;
 
     fn deref(&self) -> &PageContext {
-        match self {
-            Self::Member(context) => context,
-            Self::Operator(context) => context,
-        }
+        &self.context
     }
 }
 
 impl KeyKeeper {
-    /// The caller whose key bounds the action; `None` for an operator.
-    fn bounds(&self) -> Option<&Caller> {
-        match self {
-            Self::Member(context) => Some(&context.who.caller),
-            Self::Operator(_) => None,
-        }
-    }
-
     /// The path of the pages.
     fn base(&self) -> &'static str {
-        if self.bounds().is_some() { OWN_KEYS } else { ALL_KEYS }
+        if self.bounds.is_some() { OWN_KEYS } else { ALL_KEYS }
     }
 
     fn can_change(&self, record: &KeyRecord) -> bool {
-        self.bounds().is_none_or(|own| key_bounds::covers(own, record))
+        self.bounds.as_ref().is_none_or(|own| key_bounds::covers(own, record))
     }
 
     /// Checks the requested limits of a key.
     fn check(&self, wanted: Limits, record: &KeyRecord) -> Result<(), Refusal> {
-        let Some(own) = self.bounds() else { return Ok(()) };
-        let most = key_bounds::most(own, &self.config.limits.new_keys);
+        let Some(own) = &self.bounds else { return Ok(()) };
+        let most = key_bounds::most(own, &self.service.config.limits.new_keys);
         key_bounds::check(wanted, most, record.limits)
     }
 
     async fn find(&self, id: &str) -> PageResult<KeyRecord> {
         let record = if is_id(id) { self.store().key(id).await? } else { None };
         let is_seen = |record: &KeyRecord| {
-            self.bounds().is_none_or(|own| own.key.member == record.key.member)
+            self.bounds.as_ref().is_none_or(|own| own.key.member == record.key.member)
         };
         record.filter(is_seen).ok_or_else(|| PageError::missing("key"))
     }
@@ -224,7 +216,7 @@ async fn key_page(
     let page = KeyPage {
         frame,
         base: keeper.base(),
-        is_all: keeper.bounds().is_none(),
+        is_all: keeper.bounds.is_none(),
         form: typed.unwrap_or_else(|| fields::of_key(&record.key.name, record.limits)),
         is_open: !is_over(&record) && keeper.can_change(&record),
         overlaps: OVERLAPS,
@@ -252,7 +244,7 @@ async fn changed(keeper: &KeyKeeper, record: &KeyRecord, fields: &Fields) -> Pag
     };
     keeper.operator().change_key(&record.key.id, change).await?;
     // Keys of the same lineage share the limits.
-    keeper.identities.forget_all();
+    keeper.service.identities.forget_all();
     Ok(())
 }
 
@@ -264,8 +256,9 @@ pub(super) async fn rotate(keeper: KeyKeeper, Id(id): Id, request: Request) -> P
         Ok(seconds) => Duration::from_secs(seconds.unwrap_or_default().into()),
         Err(refusal) => return key_page(&keeper, record, None, Some(refusal)).await,
     };
-    let rotated = keeper.operator().rotate_key(&keeper.identities.hasher, &id, overlap).await;
-    keeper.identities.forget(&id);
+    let rotated =
+        keeper.operator().rotate_key(&keeper.service.identities.hasher, &id, overlap).await;
+    keeper.service.identities.forget(&id);
     let issued = match rotated {
         Ok(issued) => issued,
         Err(error) => return not_done(&keeper, &id, error.into()).await,
@@ -273,9 +266,9 @@ pub(super) async fn rotate(keeper: KeyKeeper, Id(id): Id, request: Request) -> P
     let mut response = show_secret(&keeper, keeper.base(), &issued, "The key is rotated.")?;
     if keeper.session.key.as_ref() == Some(&id) {
         // The session continues with the new key.
-        let caller = keeper.identities.signed_in(&issued.record.key.id).await?;
-        let (config, billing, info) = (&keeper.config, &keeper.billing, &keeper.info);
-        let cookie = start_session(config, billing, info, &headers, Some(&caller)).await?;
+        let caller = keeper.service.identities.signed_in(&issued.record.key.id).await?;
+        let (service, info) = (&keeper.service, &keeper.info);
+        let cookie = start_session(service, info, &headers, Some(&caller)).await?;
         response.headers_mut().append(SET_COOKIE, cookie);
         keeper.store().end_session(keeper.session.member, keeper.session.hash).await?;
     }
@@ -286,7 +279,7 @@ pub(super) async fn revoke(keeper: KeyKeeper, Id(id): Id, request: Request) -> P
     keeper.submitted(request).await?;
     keeper.find_open(&id).await?;
     let revoked = keeper.operator().revoke_key(&id).await;
-    keeper.identities.forget(&id);
+    keeper.service.identities.forget(&id);
     match revoked {
         Ok(_) => Ok(redirect(&format!("{}/{id}?done=key-revoked", keeper.base()))),
         Err(error) => not_done(&keeper, &id, error.into()).await,

@@ -85,7 +85,7 @@ pub(super) async fn form(context: MemberContext) -> PageResult {
 }
 
 fn new_key(context: &MemberContext, form: Fields, refusal: Option<Refusal>) -> PageResult {
-    let most = key_bounds::most(&context.who.caller, &context.config.limits.new_keys);
+    let most = key_bounds::most(&context.who.caller, &context.service.config.limits.new_keys);
     let is_new = refusal.is_none();
     let scopes = context.who.caller.key.scopes.iter().map(|scope| scope.as_str());
     let is_chosen = |scope: &str| is_new || form.all("scope").any(|chosen| chosen == scope);
@@ -113,7 +113,7 @@ async fn created(context: &MemberContext, fields: &Fields) -> PageResult<Issued>
         let message = format!("There are {MAX_KEYS} valid keys already. Revoke one first.");
         return Err(Refusal::new("", message).into());
     }
-    let (hasher, member) = (&context.identities.hasher, context.who.caller.key.member);
+    let (hasher, member) = (&context.service.identities.hasher, context.who.caller.key.member);
     let (wanted, limits) = wanted(context, fields)?;
     Ok(context.operator().create_key(hasher, member, wanted, limits).await?)
 }
@@ -121,7 +121,7 @@ async fn created(context: &MemberContext, fields: &Fields) -> PageResult<Issued>
 /// The key that a form describes, and its limits.
 fn wanted(context: &MemberContext, fields: &Fields) -> Result<(KeyChange, Limits), Refusal> {
     let own = &context.who.caller;
-    let most = key_bounds::most(own, &context.config.limits.new_keys);
+    let most = key_bounds::most(own, &context.service.config.limits.new_keys);
     let limits = key_bounds::filled(fields::limits(fields)?, most);
     key_bounds::check(limits, most, most)?;
     let models = models(fields);

@@ -1,7 +1,6 @@
 //! Media that a member made.
 
 use askama::Template;
-use axum::extract::State;
 use gateway_store::MediaRun;
 use http::header::CONTENT_SECURITY_POLICY;
 use http::{HeaderMap, HeaderValue, Method};
@@ -13,8 +12,6 @@ use super::super::path::Id;
 use super::context::MemberContext;
 use super::filters;
 use super::page::{self, PageResult, Pager};
-use crate::endpoints::state::Shared;
-use crate::media::Media;
 
 const PAGE: u32 = 24;
 
@@ -36,13 +33,12 @@ pub(super) async fn list(context: MemberContext) -> PageResult {
 /// The bytes of a file. It is model output, so scripts in it must not run.
 pub(super) async fn file(
     context: MemberContext,
-    State(media): Shared<Media>,
     Id(id): Id,
     method: Method,
     headers: HeaderMap,
 ) -> PageResult {
-    let mut response =
-        media::file(&media, context.who.caller.key.member, &id, &method, &headers).await?;
+    let (media, member) = (&context.service.media, context.who.caller.key.member);
+    let mut response = media::file(media, member, &id, &method, &headers).await?;
     pages::secure(response.headers_mut());
     let policy = HeaderValue::from_static("sandbox; default-src 'none'; frame-ancestors 'none'");
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);

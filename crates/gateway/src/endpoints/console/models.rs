@@ -1,25 +1,20 @@
 //! The models that a member may use, what requests cost, and the settings of other programs.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::Extension;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use pages::Frame;
 use wire::error::Code;
 
 use super::super::body;
-use super::super::internal_call::{InternalCalls, InternalRequest};
+use super::super::internal_call::post;
 use super::context::MemberContext;
 use super::filters;
 use super::page::{self, PageResult};
 use crate::catalogue::{Catalogue, Model};
 use crate::config::{Capability, Config, Operation};
-use crate::endpoints::state::Shared;
 use crate::failure::ApiError;
 use crate::identity::{Caller, may_use};
-use crate::upstreams::Upstreams;
 
 #[derive(Template)]
 #[template(path = "console/models.html")]
@@ -30,20 +25,16 @@ struct ModelsPage<'a> {
     query: &'a str,
 }
 
-pub(super) async fn list(
-    context: MemberContext,
-    State(upstreams): Shared<Upstreams>,
-    State(config): Shared<Config>,
-) -> PageResult {
+pub(super) async fn list(context: MemberContext) -> PageResult {
     let query = context.param("q");
     let wanted = query.to_lowercase();
-    let catalogue = upstreams.catalogue.load();
+    let catalogue = context.service.upstreams.catalogue.load();
     let models = catalogue.models().filter(|model| may_use(&context.who.caller, &model.id));
     let models = models.filter(|model| model.id.to_lowercase().contains(&wanted));
     page::show(&ModelsPage {
         frame: context.frame("Models and prices", "/models"),
         models: models.map(|model| &**model).collect(),
-        operations: operations(&config).filter(|(_, price)| *price > 0).collect(),
+        operations: operations(&context.service.config).filter(|(_, price)| *price > 0).collect(),
         query,
     })
 }
@@ -75,14 +66,11 @@ struct PlaygroundPage<'a> {
     chosen: &'a str,
 }
 
-pub(super) async fn playground(
-    context: MemberContext,
-    State(upstreams): Shared<Upstreams>,
-) -> PageResult {
-    let catalogue = upstreams.catalogue.load();
+pub(super) async fn playground(context: MemberContext) -> PageResult {
+    let catalogue = context.service.upstreams.catalogue.load();
     page::show(&PlaygroundPage {
         frame: context.frame("Playground", "/playground"),
-        base_url: context.base_url(),
+        base_url: context.service.config.base_url(),
         models: chat_models(&catalogue, &context.who.caller).collect(),
         chosen: context.param("model"),
     })
@@ -99,24 +87,17 @@ pub(super) fn chat_models<'a>(
     })
 }
 
-pub(super) async fn chat(
-    context: MemberContext,
-    Extension(calls): Extension<Arc<InternalCalls>>,
-    request: Request,
-) -> Response {
+pub(super) async fn chat(context: MemberContext, request: Request) -> Response {
     let (head, sent) = request.into_parts();
     if context.check_script(&head.headers).is_err() {
         let message = "this request was not sent by a page of this service; reload the page";
         return ApiError::new(Code::OriginRefused, message).into_response();
     }
-    let body = body::read(&context.config.limits, &head.headers, sent).await;
-    let answered = match body {
-        Ok(body) => {
-            calls.send_as(&context.info, &context.who.caller, InternalRequest::Chat(body)).await
-        }
-        Err(error) => Err(error),
+    let answered = async {
+        let body = body::read(&context.service.config.limits, &head.headers, sent).await?;
+        context.send(post("/v1/chat/completions", body)?).await
     };
-    answered.unwrap_or_else(IntoResponse::into_response)
+    answered.await.unwrap_or_else(IntoResponse::into_response)
 }
 
 #[derive(Template)]
@@ -129,14 +110,11 @@ struct ConnectPage {
 }
 
 /// Settings to paste into other programs.
-pub(super) async fn connect(
-    context: MemberContext,
-    State(upstreams): Shared<Upstreams>,
-) -> PageResult {
-    let model = upstreams.default_chat_model(&context.who.caller, None);
+pub(super) async fn connect(context: MemberContext) -> PageResult {
+    let model = context.service.upstreams.default_chat_model(&context.who.caller, None);
     page::show(&ConnectPage {
         frame: context.frame("Connect", "/connect"),
-        url: context.base_url(),
+        url: context.service.config.base_url(),
         model: model.map_or_else(|| "PROVIDER/MODEL".to_owned(), |model| model.id.to_string()),
     })
 }

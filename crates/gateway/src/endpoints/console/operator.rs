@@ -10,7 +10,7 @@ use ::ledger::AccountKind;
 use axum::routing::{MethodRouter, get, post};
 
 pub(super) use self::members::by_word as member_by_word;
-use super::super::state::AppState;
+use super::super::AppState;
 use super::{key, keys, usage};
 
 pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {

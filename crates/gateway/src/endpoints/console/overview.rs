@@ -1,15 +1,14 @@
 //! The first page of a member: balance, spend, recent receipts.
 
 use askama::Template;
-use ledger::{Account, BudgetStatus, Lineage, Usage};
+use ledger::BudgetStatus;
 use pages::{Frame, Html};
 
-use super::super::me::TeamState;
+use super::super::me::MemberState;
 use super::context::MemberContext;
-use super::page::{self, PageError, PageResult};
+use super::page::{self, PageResult};
 use super::receipts::ReceiptRow;
 use super::{filters, usage};
-use crate::clock;
 
 const RECENT: u32 = 8;
 
@@ -17,11 +16,7 @@ const RECENT: u32 = 8;
 #[template(path = "console/overview.html")]
 struct OverviewPage {
     frame: Frame,
-    account: Account,
-    team: Option<TeamState>,
-    /// Usage of today and of this month.
-    used: Usage,
-    lineage: Option<Lineage>,
+    state: MemberState,
     budgets: Vec<BudgetStatus>,
     recent: Vec<ReceiptRow>,
     usage: Html,
@@ -29,27 +24,18 @@ struct OverviewPage {
 
 pub(super) async fn show(context: MemberContext) -> PageResult {
     let (store, member) = (context.store(), context.who.caller.key.member);
-    let account = store.account(member).await?.ok_or_else(|| PageError::missing("member"))?;
-    let lineage = store.lineage(context.who.caller.key.lineage).await?;
-    let team = TeamState::find(store, &account).await?;
-    let recent = if team.is_some() {
+    let state = MemberState::load(store, &context.who.caller).await?;
+    let recent = if state.team.is_some() {
         let receipts = store.team_receipts(member, None, RECENT).await?;
         receipts.into_iter().map(ReceiptRow::from).collect()
     } else {
         let lines = store.statement(member, i64::MAX, RECENT).await?;
         lines.into_iter().map(ReceiptRow::from).collect()
     };
-    let windows = context.billing.windows();
-    let of_key = lineage.as_ref().and_then(|lineage| lineage.budget_status(&windows));
-    let of_team = team.as_ref().and_then(|team| team.account.budget_status(&windows));
-    let budgets = [of_key, account.budget_status(&windows), of_team];
     page::show(&OverviewPage {
         frame: context.frame("Overview", "/"),
-        used: team.as_ref().map_or_else(|| account.usage.at(clock::now()), |team| team.usage),
-        account,
-        team,
-        lineage,
-        budgets: budgets.into_iter().flatten().collect(),
+        budgets: state.budgets(&context.service.billing.windows()),
+        state,
         recent,
         usage: usage::recent(&context).await?,
     })

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use askama::Template;
-use gateway_store::{RelatedReceipts, StatementLine, Store};
-use ledger::{ChargeRule, HoldId, MemberId, Micros, PostingKind, Receipt, Time};
+use gateway_store::{RelatedReceipts, StatementLine};
+use ledger::{ChargeRule, HoldId, Micros, PostingKind, Receipt, Time};
 use pages::Frame;
 use wire::account::AttemptView;
 
@@ -86,65 +86,20 @@ const KINDS: &[(&str, &str)] = &[
     ("adjustment", "Adjustments"),
 ];
 
-struct Search<'a> {
-    words: String,
-    kind: &'a str,
-}
-
-impl Search<'_> {
-    fn matches(&self, line: &StatementLine) -> bool {
-        let posting = &line.posting;
-        let texts = [&line.operation, &line.model, &posting.reason, &posting.reference];
-        let has_words = || {
-            let is_in = |text: &String| text.to_lowercase().contains(&self.words);
-            texts.into_iter().flatten().any(is_in)
-        };
-        (self.kind == "all" || posting.kind.as_str() == self.kind)
-            && (self.words.is_empty() || has_words())
-    }
-
-    fn matches_receipt(&self, receipt: &Receipt) -> bool {
-        let is_in = |text: &str| text.to_lowercase().contains(&self.words);
-        let has_words = || is_in(&receipt.operation) || receipt.model.as_deref().is_some_and(is_in);
-        self.words.is_empty() || has_words()
-    }
-
-    /// A page of the matching rows, and the cursor of the next page.
-    async fn run(
-        &self,
-        store: &Store,
-        member: MemberId,
-        before: i64,
-    ) -> PageResult<(Vec<StatementLine>, Option<i64>)> {
-        let is_all = self.words.is_empty() && self.kind == "all";
-        let batch = if is_all { u32::try_from(PAGE + 1).unwrap_or(BATCH) } else { BATCH };
-        let read = |before| store.statement(member, before, batch);
-        search(before, batch, read, |line| line.id, |line| self.matches(line)).await
-    }
-
-    async fn run_on_team(
-        &self,
-        store: &Store,
-        member: MemberId,
-        before: Option<HoldId>,
-    ) -> PageResult<(Vec<Receipt>, Option<HoldId>)> {
-        let read = |before| store.team_receipts(member, before, BATCH);
-        let (cursor, matches) =
-            (|it: &Receipt| Some(it.id), |it: &Receipt| self.matches_receipt(it));
-        let (found, next) = search(before, BATCH, read, cursor, matches).await?;
-        Ok((found, next.flatten()))
-    }
-}
-
-/// Reads items in batches until a page of them matches. Returns them, and the cursor of the next
-/// page.
-async fn search<T, C: Copy, R: Future<Output = Result<Vec<T>, gateway_store::Error>>>(
+/// Reads items in batches until a page of them matches. Returns their rows, and the cursor of the
+/// next page.
+async fn search<T, C, R>(
     mut before: C,
     batch: u32,
     read: impl Fn(C) -> R,
     cursor: impl Fn(&T) -> C,
     matches: impl Fn(&T) -> bool,
-) -> PageResult<(Vec<T>, Option<C>)> {
+) -> PageResult<(Vec<ReceiptRow>, Option<C>)>
+where
+    T: Into<ReceiptRow>,
+    C: Copy,
+    R: Future<Output = Result<Vec<T>, gateway_store::Error>>,
+{
     let (mut found, mut searched) = (Vec::new(), 0);
     while searched < MAX_SEARCHED {
         let items = read(before).await?;
@@ -156,7 +111,7 @@ async fn search<T, C: Copy, R: Future<Output = Result<Vec<T>, gateway_store::Err
             }
             before = cursor(&item);
             if matches(&item) {
-                found.push(item);
+                found.push(item.into());
             }
         }
         if is_last {
@@ -176,16 +131,31 @@ pub(super) async fn list(context: MemberContext) -> PageResult {
     if HoldId::parse(query).is_some() {
         return Ok(redirect(&format!("/receipts/{query}")));
     }
-    let search = Search { words: query.to_lowercase(), kind };
+    let words = query.to_lowercase();
+    let has_words = |texts: &[Option<&str>]| {
+        let is_in = |text: &&str| text.to_lowercase().contains(&words);
+        words.is_empty() || texts.iter().flatten().any(is_in)
+    };
     let (store, member) = (context.store(), context.who.caller.key.member);
     let (rows, next) = if kind == TEAM {
         let before = HoldId::parse(context.param("before"));
-        let (found, next) = search.run_on_team(store, member, before).await?;
-        (found.into_iter().map(ReceiptRow::from).collect(), next.map(|id| id.to_string()))
+        let read = |before| store.team_receipts(member, before, BATCH);
+        let matches = |it: &Receipt| has_words(&[Some(&it.operation), it.model.as_deref()]);
+        let (rows, next) = search(before, BATCH, read, |it| Some(it.id), matches).await?;
+        (rows, next.flatten().map(|id| id.to_string()))
     } else {
         let before = context.before().unwrap_or(i64::MAX);
-        let (lines, next) = search.run(store, member, before).await?;
-        (lines.into_iter().map(ReceiptRow::from).collect(), next.map(|next| next.to_string()))
+        let is_all = query.is_empty() && kind == "all";
+        let batch = if is_all { u32::try_from(PAGE + 1).unwrap_or(BATCH) } else { BATCH };
+        let read = |before| store.statement(member, before, batch);
+        let matches = |line: &StatementLine| {
+            let posting = &line.posting;
+            let texts = [&line.operation, &line.model, &posting.reason, &posting.reference];
+            (kind == "all" || posting.kind.as_str() == kind)
+                && has_words(&texts.map(|text| text.as_deref()))
+        };
+        let (rows, next) = search(before, batch, read, |line| line.id, matches).await?;
+        (rows, next.map(|id| id.to_string()))
     };
     page::show(&ReceiptsPage {
         frame: context.frame("Receipts", "/receipts"),

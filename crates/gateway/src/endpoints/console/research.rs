@@ -1,11 +1,7 @@
 //! Research jobs: start, progress, report, cancel.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::Extension;
-use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::extract::Request;
 use gateway_store::JobStep;
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
@@ -14,17 +10,15 @@ use pages::{Frame, Html};
 use serde_json::json;
 use wire::research::{JobStepView, JobView};
 
-use super::super::internal_call::{InternalCalls, InternalRequest};
+use super::super::internal_call::{get, job_address, post};
 use super::super::path::Id;
 use super::context::MemberContext;
 use super::filters;
 use super::models::chat_models;
 use super::page::{self, PageError, PageResult, Pager, Refusal, redirect};
 use crate::catalogue::Model;
-use crate::endpoints::state::Shared;
-use crate::failure::ApiError;
-use crate::research::{Research, view};
-use crate::upstreams::Upstreams;
+use crate::failure::{ApiError, ApiResult};
+use crate::research::view;
 
 const PAGE: u32 = 20;
 
@@ -38,26 +32,17 @@ struct ResearchPage<'a> {
     pager: Pager,
 }
 
-pub(super) async fn list(
-    context: MemberContext,
-    State(research): Shared<Research>,
-    State(upstreams): Shared<Upstreams>,
-) -> PageResult {
-    jobs_page(&context, &research, &upstreams, "", None).await
+pub(super) async fn list(context: MemberContext) -> PageResult {
+    jobs_page(&context, "", None).await
 }
 
-async fn jobs_page(
-    context: &MemberContext,
-    research: &Research,
-    upstreams: &Upstreams,
-    query: &str,
-    refusal: Option<ApiError>,
-) -> PageResult {
+async fn jobs_page(context: &MemberContext, query: &str, refusal: Option<ApiError>) -> PageResult {
     let after = Some(context.param("after")).filter(|after| !after.is_empty());
+    let research = &context.service.research;
     let (jobs, has_more) = research.list(&context.who.caller, PAGE, after).await?;
     let jobs: Vec<_> = jobs.iter().map(|job| (view::job(job, &[]), job.created_at)).collect();
     let next = jobs.last().filter(|_| has_more).map(|(job, _)| job.id.clone());
-    let catalogue = upstreams.catalogue.load();
+    let catalogue = context.service.upstreams.catalogue.load();
     let refusal = refusal.map(|error| {
         let status = StatusCode::from_u16(error.code().status());
         let status = status.unwrap_or(StatusCode::BAD_REQUEST);
@@ -84,24 +69,17 @@ fn state(status: &str) -> Html {
     pages::tag(kind, status)
 }
 
-pub(super) async fn start(
-    context: MemberContext,
-    State(research): Shared<Research>,
-    State(upstreams): Shared<Upstreams>,
-    Extension(calls): Extension<Arc<InternalCalls>>,
-    request: Request,
-) -> PageResult {
+pub(super) async fn start(context: MemberContext, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     let mut wanted = json!({"query": fields.get("query"), "depth": fields.get("depth")});
     if !fields.get("model").is_empty() {
         wanted["model"] = fields.get("model").into();
     }
-    let request = InternalRequest::StartResearch(wanted.to_string().into());
-    let started = match calls.send_as(&context.info, &context.who.caller, request).await {
+    let request = post("/v1/research/jobs", wanted.to_string())?;
+    let started = match context.send(request).await {
         Ok(started) => started,
         Err(error) => {
-            let query = fields.get("query");
-            return jobs_page(&context, &research, &upstreams, query, Some(error)).await;
+            return jobs_page(&context, fields.get("query"), Some(error)).await;
         }
     };
     let body = started.into_body().collect().await.map_err(|_| PageError::internal())?;
@@ -121,12 +99,8 @@ struct JobPage {
     steps: Vec<(String, String, String)>,
 }
 
-pub(super) async fn show(
-    context: MemberContext,
-    State(research): Shared<Research>,
-    Id(id): Id,
-) -> PageResult {
-    let found = research.find(&context.who.caller, &id).await?;
+pub(super) async fn show(context: MemberContext, Id(id): Id) -> PageResult {
+    let found = context.service.research.find(&context.who.caller, &id).await?;
     let steps = context.store().job_steps(found.id).await?;
     let job = view::job(&found, &steps);
     let step = |(step, it): (&JobStepView, &JobStep)| {
@@ -155,25 +129,14 @@ fn is_web(url: &str) -> bool {
 }
 
 /// The events of a job; the page only needs the notification.
-pub(super) async fn events(
-    context: MemberContext,
-    Extension(calls): Extension<Arc<InternalCalls>>,
-    Id(id): Id,
-    headers: HeaderMap,
-) -> Response {
+pub(super) async fn events(context: MemberContext, Id(id): Id, headers: HeaderMap) -> ApiResult {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
-    let request = InternalRequest::ResearchEvents { id, after: last.unwrap_or(0) };
-    let answered = calls.send_as(&context.info, &context.who.caller, request).await;
-    answered.unwrap_or_else(IntoResponse::into_response)
+    let after: i64 = last.unwrap_or(0);
+    context.send(get(&format!("{}/events?starting_after={after}", job_address(&id)))?).await
 }
 
-pub(super) async fn cancel(
-    context: MemberContext,
-    State(research): Shared<Research>,
-    Id(id): Id,
-    request: Request,
-) -> PageResult {
+pub(super) async fn cancel(context: MemberContext, Id(id): Id, request: Request) -> PageResult {
     context.submitted(request).await?;
-    research.cancel(&context.who.caller, &id).await?;
+    context.service.research.cancel(&context.who.caller, &id).await?;
     Ok(redirect(&format!("/research/{id}?done=cancelled")))
 }

@@ -11,16 +11,14 @@ use pages::{Fields, Frame, Notice, Token};
 
 use super::super::admin::is_same;
 use super::super::path::Id;
-use super::super::state::AppState;
-use super::super::{check_host, not_found};
-use super::context::{self, MemberAccess, MemberContext, PageContext, start_session};
-use super::cookie::Cookie;
+use super::super::{AppState, check_host, not_found};
+use super::context::{
+    self, Access as _, Cookie, MemberAccess, MemberContext, PageContext, start_session,
+};
 use super::page::{self, DONE, PageError, PageResult, redirect};
 use super::{accepts_html, filters, overview};
-use crate::billing::Billing;
 use crate::config::Config;
-use crate::endpoints::state::Shared;
-use crate::identity::{Identities, hex};
+use crate::identity::hex;
 use crate::request_info::RequestInfo;
 
 /// Lifetime of the form, in seconds.
@@ -42,32 +40,29 @@ struct SignInPage {
 struct AskAgain;
 
 /// The overview of a person who is signed in, or the sign-in page. Programs get JSON.
-pub(super) async fn root(
-    State(state): State<AppState>,
-    State(config): Shared<Config>,
-    request: Request,
-) -> Response {
+pub(super) async fn root(State(service): State<AppState>, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
     if !accepts_html(&parts.headers) {
         return not_found(&parts.uri, "").into_response();
     }
-    shown(&mut parts, &state, &config).await.unwrap_or_else(IntoResponse::into_response)
+    shown(&mut parts, &service).await.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn shown(parts: &mut Parts, state: &AppState, config: &Config) -> PageResult {
+async fn shown(parts: &mut Parts, service: &AppState) -> PageResult {
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
-    match context::find(parts, state).await? {
-        Some((_, None)) => Ok(redirect("/operator")),
+    match context::find(parts, service).await? {
+        Some(context) if context.caller.is_none() => Ok(redirect("/operator")),
         Some(_) if is_local(query.get("next")) => Ok(redirect(query.get("next"))),
-        Some((context, Some(caller))) => {
-            overview::show(MemberContext { context, who: MemberAccess { caller } }).await
+        Some(context) => {
+            let who = MemberAccess::check(&context)?;
+            overview::show(MemberContext { context, who }).await
         }
         None if parts.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site") => {
             page::show(&AskAgain)
         }
         None => {
             let notice = Notice::done(DONE, query.get("done"));
-            form(config, &parts.headers, query.get("next"), StatusCode::OK, notice)
+            form(&service.config, &parts.headers, query.get("next"), StatusCode::OK, notice)
         }
     }
 }
@@ -93,22 +88,21 @@ fn form(
 }
 
 pub(super) async fn sign_in(
-    State(config): Shared<Config>,
-    State(identities): Shared<Identities>,
-    State(billing): Shared<Billing>,
+    State(service): State<AppState>,
     info: RequestInfo,
     request: Request,
 ) -> PageResult {
-    check_host(&config, request.headers())?;
+    let config = &service.config;
+    check_host(config, request.headers())?;
     let headers = request.headers().clone();
-    let Some(token) = Cookie::SignIn.token(&headers, &config) else {
+    let Some(token) = Cookie::SignIn.token(&headers, config) else {
         let notice = Notice::bad("The form was open too long, or cookies are off. Try again.");
-        return form(&config, &headers, "", StatusCode::FORBIDDEN, Some(notice));
+        return form(config, &headers, "", StatusCode::FORBIDDEN, Some(notice));
     };
-    let fields = context::read_form(&config, &token, request).await?;
+    let fields = context::read_form(config, &token, request).await?;
     let key = fields.get("key");
     let is_operator = config.admin_token.as_ref().is_some_and(|it| is_same(it.reveal(), key));
-    let caller = if is_operator { None } else { Some(identities.holder(key).await) };
+    let caller = if is_operator { None } else { Some(service.identities.holder(key).await) };
     let caller = match caller.transpose() {
         Ok(caller) => caller,
         Err(error) => {
@@ -120,14 +114,14 @@ pub(super) async fn sign_in(
             };
             let notice = Notice::bad(text);
             let next = fields.get("next");
-            return form(&config, &headers, next, StatusCode::UNAUTHORIZED, Some(notice));
+            return form(config, &headers, next, StatusCode::UNAUTHORIZED, Some(notice));
         }
     };
     let next = Some(fields.get("next")).filter(|next| is_local(next)).unwrap_or("/");
     let mut response = redirect(next);
-    let session = start_session(&config, &billing, &info, &headers, caller.as_ref()).await?;
+    let session = start_session(&service, &info, &headers, caller.as_ref()).await?;
     response.headers_mut().append(SET_COOKIE, session);
-    if let Some(gone) = Cookie::SignIn.set(&config, None, 0) {
+    if let Some(gone) = Cookie::SignIn.set(config, None, 0) {
         response.headers_mut().append(SET_COOKIE, gone);
     }
     Ok(response)
@@ -137,7 +131,7 @@ pub(super) async fn sign_out(context: PageContext, request: Request) -> PageResu
     context.submitted(request).await?;
     context.store().end_session(context.session.member, context.session.hash).await?;
     let mut response = redirect("/?done=signed-out");
-    let gone = Cookie::Session.set(&context.config, None, 0);
+    let gone = Cookie::Session.set(&context.service.config, None, 0);
     response.headers_mut().extend(gone.map(|cookie| (SET_COOKIE, cookie)));
     Ok(response)
 }

@@ -50,7 +50,7 @@ pub(super) async fn show(context: ManagerContext) -> PageResult {
     page::show(&TeamPage {
         frame: context.frame(&name, "/team"),
         month: account.usage.at(clock::now()).month,
-        budgets: account.budget_status(&context.billing.windows()),
+        budgets: account.budget_status(&context.service.billing.windows()),
         account,
         members,
         pager,
@@ -59,7 +59,7 @@ pub(super) async fn show(context: ManagerContext) -> PageResult {
 
 async fn budget_of(context: &ManagerContext, member: &Member) -> PageResult<Option<BudgetStatus>> {
     let account = context.store().account(member.id).await?;
-    Ok(account.and_then(|account| account.budget_status(&context.billing.windows())))
+    Ok(account.and_then(|account| account.budget_status(&context.service.billing.windows())))
 }
 
 #[derive(Template)]

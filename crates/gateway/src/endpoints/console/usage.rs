@@ -12,8 +12,6 @@ use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, REFRESH};
 use ledger::MemberId;
 use pages::{BarChart, Frame, Html, Series, credits};
-use time::format_description::well_known::Iso8601;
-use time::{Date, Duration};
 use wire::usage::{UsageEntry, UsageList, UsageSums};
 
 use super::context::{ManagerContext, MemberContext, OperatorContext, PageContext};
@@ -21,7 +19,7 @@ use super::filters;
 use super::page::{self, PageResult};
 use super::slow_usage::SlowUsage;
 use crate::clock;
-use crate::usage::UsageOrder;
+use crate::usage::{UsageOrder, day, day_text};
 
 /// Ranges to choose from, in days.
 const RANGES: [u16; 4] = [7, 30, 90, 365];
@@ -122,7 +120,7 @@ impl Subject {
         let lines = self.ask(context.store(), &days, days.by, MAX_LINES).await?;
         let chart = chart(&days, &lines, &lines);
         let ask = {
-            let (billing, view) = (Arc::clone(&context.billing), view.clone());
+            let (billing, view) = (Arc::clone(&context.service.billing), view.clone());
             async move { self.ask(&billing.store, &view, view.by, MAX_ROWS).await }
         };
         let name = format!("{} {} {}", view.by, view.from, view.to);
@@ -228,21 +226,15 @@ pub(super) async fn recent(context: &MemberContext) -> PageResult<Html> {
 
 impl View {
     fn of_days(by: &'static str, show: &'static str, days: u16) -> Self {
-        let today = clock::now().micros();
-        let today = time::OffsetDateTime::from_unix_timestamp(today / 1_000_000);
-        let today = today.map_or(Date::MIN, time::OffsetDateTime::date);
-        let first = today.saturating_sub(Duration::days(i64::from(days) - 1));
-        Self { by, show, days, from: text_of(first), to: text_of(today) }
+        let today = clock::now().day();
+        let first = today + 1 - i32::from(days);
+        Self { by, show, days, from: day_text(first), to: day_text(today) }
     }
 
     fn read(context: &PageContext, dimensions: &[&'static str]) -> Self {
         let choose = |words: &[&'static str], chosen: &str| {
-            words
-                .iter()
-                .find(|word| **word == chosen)
-                .or(words.first())
-                .copied()
-                .unwrap_or_default()
+            let found = words.iter().find(|word| **word == chosen);
+            found.or(words.first()).copied().unwrap_or_default()
         };
         let by = choose(dimensions, context.param("by"));
         let show = choose(MEASURES, context.param("show"));
@@ -265,10 +257,6 @@ impl View {
 
 fn by_day(by: &str) -> String {
     if by == "day" { by.to_owned() } else { format!("day,{by}") }
-}
-
-fn text_of(date: Date) -> String {
-    date.format(&Iso8601::DATE).unwrap_or_default()
 }
 
 fn name_of(by: &str, entry: &UsageEntry) -> String {
@@ -298,41 +286,29 @@ fn number(number: i64) -> String {
 
 /// Bars by day, stacked by the largest names.
 fn chart(view: &View, table: &UsageList, lines: &UsageList) -> Html {
-    let (Ok(first), Ok(last)) =
-        (Date::parse(&lines.from, &Iso8601::DATE), Date::parse(&lines.to, &Iso8601::DATE))
-    else {
+    let (Ok(first), Ok(last)) = (day("from", &lines.from), day("to", &lines.to)) else {
         return Html::default();
     };
-    let days = std::iter::successors(Some(first), |day| day.next_day());
-    let days: Vec<String> =
-        days.take_while(|day| *day <= last).take(MAX_BARS).map(text_of).collect();
+    let days: Vec<String> = (first..=last).take(MAX_BARS).map(day_text).collect();
     let is_stacked = view.by != "day" && !lines.has_more;
-    let mut series: Vec<Series> = Vec::new();
-    if is_stacked {
-        let names = table.data.iter().take(MAX_SERIES).map(|entry| name_of(view.by, entry));
-        series.extend(names.map(|name| Series { name, values: vec![0; days.len()] }));
-    }
-    let others = Series { name: "others".to_owned(), values: vec![0; days.len()] };
-    let mut others = Some(others);
+    let max_named = if is_stacked { MAX_SERIES } else { 0 };
+    let empty = |name: String| Series { name, values: vec![0; days.len()] };
+    let named = table.data.iter().take(max_named);
+    let mut series: Vec<Series> = named.map(|entry| empty(name_of(view.by, entry))).collect();
+    let mut others = None;
     for entry in &lines.data {
         let Some(day) = entry.day.as_ref().and_then(|day| days.binary_search(day).ok()) else {
             continue;
         };
         let name = name_of(view.by, entry);
-        let place =
-            if is_stacked { series.iter().position(|series| series.name == name) } else { None };
-        let place = place.unwrap_or_else(|| {
-            let found = series.iter().position(|series| series.name == "others");
-            found.unwrap_or_else(|| {
-                series.extend(others.take());
-                series.len() - 1
-            })
-        });
-        let value = series.get_mut(place).and_then(|series| series.values.get_mut(day));
-        if let Some(value) = value {
+        let found = series.iter_mut().find(|series| series.name == name);
+        let found =
+            found.unwrap_or_else(|| others.get_or_insert_with(|| empty("others".to_owned())));
+        if let Some(value) = found.values.get_mut(day) {
             *value = value.saturating_add(measured(view.show, &entry.sums));
         }
     }
+    series.extend(others);
     let (title, show): (&str, fn(i64) -> String) = match view.show {
         "requests" => ("Requests by day", number),
         "tokens" => ("Tokens by day", number),

@@ -174,10 +174,10 @@ fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
 
 fn kind(schema: &Value) -> String {
     if let Some(words) = schema["enum"].as_array() {
-        return words.iter().map(said).collect::<Vec<_>>().join(" | ");
+        return words.iter().map(literal).collect::<Vec<_>>().join(" | ");
     }
     if !schema["const"].is_null() {
-        return said(&schema["const"]);
+        return literal(&schema["const"]);
     }
     let mut words = match &schema["type"] {
         Value::Array(types) => types.iter().map(string).collect::<Vec<_>>().join(" or "),
@@ -195,7 +195,7 @@ fn kind(schema: &Value) -> String {
     words
 }
 
-fn said(value: &Value) -> String {
+fn literal(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

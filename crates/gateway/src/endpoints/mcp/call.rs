@@ -3,21 +3,22 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
-use http::HeaderName;
 use http::request::Parts;
+use http::{HeaderName, Request};
 use http_body_util::{BodyExt, Limited};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject};
 use serde_json::{Value, json};
 use wire::error::Code;
 use wire::whole::Whole;
 
-use super::answer;
+use super::answer::{self, ResultStyle};
 use super::tools::{MAX_CHARS, MAX_MODELS, MAX_WAIT, MODELS, PAGE_CHARS, ToolKind, ToolSpec};
-use crate::endpoints::internal_call::{InternalCalls, InternalRequest};
+use crate::endpoints::internal_call::{InternalCalls, get, job_address, post};
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 use crate::request_info::RequestInfo;
@@ -40,28 +41,23 @@ pub(super) async fn run(
     tool: &ToolSpec,
     arguments: JsonObject,
 ) -> CallToolResult {
-    let Some(info) = head.extensions.get::<RequestInfo>().copied() else {
-        return failed(None, &ApiError::internal());
-    };
+    let info = head.extensions.get::<RequestInfo>();
     let log = head.extensions.get::<Arc<RequestLog>>();
-    let answering = answer(calls, head, &info, tool, arguments);
+    let answering = answer(calls, head, tool, arguments);
     let answered = match log {
         Some(log) => log.scope(answering).await,
         None => answering.await,
     };
-    match answered {
-        Ok(result) => result,
-        Err(error) => failed(Some(&info), &error),
-    }
+    answered.unwrap_or_else(|error| failed(info, &error))
 }
 
 async fn answer(
     calls: &InternalCalls,
     head: &Parts,
-    info: &RequestInfo,
     tool: &ToolSpec,
     arguments: JsonObject,
 ) -> ApiResult<CallToolResult> {
+    let info = head.extensions.get::<RequestInfo>().ok_or_else(ApiError::internal)?;
     let caller = head.extensions.get::<Caller>().ok_or_else(ApiError::no_key)?;
     let mut arguments = Arguments { tool, rest: arguments };
     let (request, shown) = request(calls, caller, tool.what, &mut arguments)?;
@@ -78,7 +74,7 @@ async fn answer(
     let value: Value = serde_json::from_slice(&bytes).map_err(|_| ApiError::internal())?;
     let (text, structured) = answer::of(&shown, value);
     let mut content = vec![ContentBlock::text(text)];
-    if shown == answer::ResultStyle::Made {
+    if shown == ResultStyle::Made {
         content.extend(first_made(calls, caller, &structured).await);
     }
     let mut result = CallToolResult::success(content);
@@ -92,14 +88,14 @@ fn request(
     caller: &Caller,
     what: ToolKind,
     arguments: &mut Arguments<'_>,
-) -> ApiResult<(InternalRequest, answer::ResultStyle)> {
+) -> ApiResult<(Request<Body>, ResultStyle)> {
     Ok(match what {
-        ToolKind::Capabilities => (InternalRequest::Capabilities, answer::ResultStyle::AsItIs),
-        ToolKind::Account => (InternalRequest::Me, answer::ResultStyle::AsItIs),
+        ToolKind::Capabilities => (get("/v1/capabilities")?, ResultStyle::AsItIs),
+        ToolKind::Account => (get("/v1/me")?, ResultStyle::AsItIs),
         ToolKind::Models => {
             let contains = arguments.text("contains")?.unwrap_or_default();
             let limit = arguments.number("limit", 1, MAX_MODELS)?.unwrap_or(MODELS);
-            (InternalRequest::Models, answer::ResultStyle::Models { contains, limit })
+            (get("/v1/models")?, ResultStyle::Models { contains, limit })
         }
         ToolKind::Ask => {
             let prompt = arguments.required("prompt")?;
@@ -118,16 +114,14 @@ fn request(
                     body.insert(name.to_owned(), value);
                 }
             }
-            (InternalRequest::Chat(body.to_string().into()), answer::ResultStyle::Answer)
+            (post("/v1/chat/completions", body.to_string())?, ResultStyle::Answer)
         }
-        ToolKind::Search => {
-            (InternalRequest::Search(arguments.all()), answer::ResultStyle::Results)
-        }
+        ToolKind::Search => (post("/v1/search", arguments.all())?, ResultStyle::Results),
         ToolKind::Fetch => {
             let has_links = arguments.flag("links")?;
             let chars = arguments.number("max_chars", 1, MAX_CHARS)?.unwrap_or(PAGE_CHARS);
             arguments.rest.insert("max_chars".to_owned(), json!(chars));
-            (InternalRequest::Fetch(arguments.all()), answer::ResultStyle::Page { has_links })
+            (post("/v1/web/fetch", arguments.all())?, ResultStyle::Page { has_links })
         }
         ToolKind::Media => {
             let model = arguments.required("model")?;
@@ -140,15 +134,13 @@ fn request(
                 input.extend(arguments.text(name)?.map(|text| (name.to_owned(), json!(text))));
             }
             let body = json!({"model": model, "input": input});
-            (InternalRequest::Media(body.to_string().into()), answer::ResultStyle::Made)
+            (post("/v1/media/run", body.to_string())?, ResultStyle::Made)
         }
-        ToolKind::StartResearch => {
-            (InternalRequest::StartResearch(arguments.all()), answer::ResultStyle::Job)
-        }
+        ToolKind::StartResearch => (post("/v1/research/jobs", arguments.all())?, ResultStyle::Job),
         ToolKind::Research => {
             let id = arguments.required("id")?;
             let wait = arguments.number("wait_s", 0, MAX_WAIT)?.unwrap_or(0);
-            (InternalRequest::Research { id, wait }, answer::ResultStyle::Job)
+            (get(&format!("{}?wait={wait}", job_address(&id)))?, ResultStyle::Job)
         }
     })
 }
@@ -171,12 +163,15 @@ async fn first_made(calls: &InternalCalls, caller: &Caller, run: &Value) -> Opti
 
 /// The default model of a caller: the first usable one.
 fn any_model(calls: &InternalCalls, caller: &Caller) -> ApiResult<String> {
-    calls.upstreams.default_chat_model(caller, None).map(|model| model.id.to_string()).ok_or_else(
-        || {
+    calls
+        .service
+        .upstreams
+        .default_chat_model(caller, None)
+        .map(|model| model.id.to_string())
+        .ok_or_else(|| {
             let message = "no chat model that this key may use is currently available";
             ApiError::new(Code::CapabilityUnavailable, message)
-        },
-    )
+        })
 }
 
 struct Arguments<'a> {
@@ -206,7 +201,7 @@ impl Arguments<'_> {
 
     fn number(&mut self, name: &str, min: u32, max: u32) -> ApiResult<Option<u32>> {
         let Some(value) = self.take(name) else { return Ok(None) };
-        let number = serde_json::from_value::<Whole>(value).ok().map(|Whole(number)| number);
+        let number = serde_json::from_value(value).ok().map(|Whole(number)| number);
         match number.filter(|number| (min..=max).contains(number)) {
             Some(number) => Ok(Some(number)),
             None => Err(wrong(name, &format!("a whole number from {min} to {max}"))),
@@ -222,10 +217,10 @@ impl Arguments<'_> {
     }
 
     /// All remaining arguments as a body; the route validates it.
-    fn all(&mut self) -> Bytes {
+    fn all(&mut self) -> String {
         let mut rest = std::mem::take(&mut self.rest);
         rest.retain(|_, value| !value.is_null());
-        Value::Object(rest).to_string().into()
+        Value::Object(rest).to_string()
     }
 
     fn finish(&self) -> ApiResult<()> {

@@ -42,14 +42,14 @@ pub(crate) fn of_failure(error: &ApiError, request_id: &str) -> Response {
     if let Some(data) = data.as_object_mut() {
         data.remove("message");
     }
-    let error_told = json!({"code": code, "message": error.message(), "data": data});
+    let error_object = json!({"code": code, "message": error.message(), "data": data});
     // The body was not read.
-    let told = json!({"jsonrpc": "2.0", "id": null, "error": error_told});
-    error.answer(Dialect::OpenAi, request_id).map(|_| Body::from(told.to_string()))
+    let message = json!({"jsonrpc": "2.0", "id": null, "error": error_object});
+    error.answer(Dialect::OpenAi, request_id).map(|_| Body::from(message.to_string()))
 }
 
 /// The response unchanged, or as a JSON-RPC message if it is an error in plain text.
-pub(super) async fn worded(response: Response, asked: &OriginalRequest) -> Response {
+pub(super) async fn as_json_rpc(response: Response, asked: &OriginalRequest) -> Response {
     let status = response.status();
     let is_refusal = status.is_client_error() || status.is_server_error();
     if !is_refusal || has_json(response.headers()) {

@@ -23,29 +23,29 @@ pub(super) struct Begun(Arc<Entry>);
 #[derive(Debug)]
 struct Entry {
     call: Call,
-    called_off: CancellationToken,
+    cancelled: CancellationToken,
     all: Arc<Running>,
 }
 
 impl Running {
     pub(super) fn begin(self: &Arc<Self>, call: Call) -> Begun {
-        let called_off = CancellationToken::new();
+        let cancelled = CancellationToken::new();
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.insert(call.clone(), called_off.clone());
-        Begun(Arc::new(Entry { call, called_off, all: self.clone() }))
+        calls.insert(call.clone(), cancelled.clone());
+        Begun(Arc::new(Entry { call, cancelled, all: self.clone() }))
     }
 
     /// Cancels a call, if it runs here.
     pub(super) fn cancel(&self, call: &Call) {
-        if let Some(called_off) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(call) {
-            called_off.cancel();
+        if let Some(cancelled) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(call) {
+            cancelled.cancel();
         }
     }
 }
 
 impl Begun {
-    pub(super) async fn called_off(&self) {
-        self.0.called_off.cancelled().await;
+    pub(super) async fn cancelled(&self) {
+        self.0.cancelled.cancelled().await;
     }
 }
 

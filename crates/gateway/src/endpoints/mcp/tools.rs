@@ -32,7 +32,7 @@ pub(super) struct ToolSpec {
     pub(super) name: &'static str,
     pub(super) what: ToolKind,
     pub(super) scope: Option<Scope>,
-    gives: fn() -> Arc<JsonObject>,
+    output_schema: fn() -> Arc<JsonObject>,
     is_slow: bool,
 }
 
@@ -98,7 +98,7 @@ static DESCRIBED: LazyLock<Vec<Tool>> = LazyLock::new(|| {
             about.destructive_hint = Some(false);
             about.idempotent_hint = about.read_only_hint;
         }
-        tool.output_schema = find(&tool.name).map(|known| (known.gives)());
+        tool.output_schema = find(&tool.name).map(|known| (known.output_schema)());
     }
     tools
 });
@@ -107,9 +107,9 @@ const fn tool(
     name: &'static str,
     what: ToolKind,
     scope: Option<Scope>,
-    gives: fn() -> Arc<JsonObject>,
+    output_schema: fn() -> Arc<JsonObject>,
 ) -> ToolSpec {
-    ToolSpec { name, what, scope, gives, is_slow: false }
+    ToolSpec { name, what, scope, output_schema, is_slow: false }
 }
 
 pub(super) fn find(name: &str) -> Option<&'static ToolSpec> {

@@ -15,21 +15,22 @@ use serde::Deserialize;
 use wire::error::Code;
 use wire::sse::Splitter;
 
-use super::Options;
-use super::{Followed, stream};
+use super::{Options, ResponseEvents};
 use crate::background::{BackgroundTask, Follower};
 use crate::billing::{Billing, Opened, Replay};
 use crate::catalogue::Target;
 use crate::clock;
+use crate::endpoints::event_tail;
 use crate::endpoints::fixed_price::replayed;
-use crate::endpoints::json::json;
-use crate::endpoints::model_request::{ModelApi, ModelRequest};
+use crate::endpoints::json;
+use crate::endpoints::model_request::ModelRequest;
 use crate::failure::{ApiError, ApiResult, Dialect, chain};
 use crate::proxy::chat_request::UpstreamRequest;
 use crate::proxy::recorder::ResponseRecorder;
-use crate::proxy::relay::Relay;
+use crate::proxy::relay::{Relay, StreamPolicy};
 use crate::proxy::stage::MAX_EVENT_BYTES;
 use crate::response_headers;
+use crate::service::Service;
 
 /// Interval of writes, and maximum number of buffered events.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
@@ -38,7 +39,7 @@ const MAX_WAITING_EVENTS: usize = 256;
 const STATUS_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(super) async fn start<Q>(
-    api: &ModelApi,
+    service: &Service,
     request: ModelRequest,
     options: &Options,
     recorder: Arc<ResponseRecorder>,
@@ -49,26 +50,27 @@ where
 {
     // Before the hold, because it may be refused.
     let follower =
-        options.is_streamed.then(|| api.background.follow(recorder.lineage)).transpose()?;
+        options.is_streamed.then(|| service.background.follow(recorder.lineage)).transpose()?;
     let queued = recorder.object(Status::Queued);
-    let mut charge = match request.open(&api.billing, recorder.stored(&queued)).await? {
+    let mut charge = match request.open(&service.billing, recorder.stored(&queued)).await? {
         Opened::Charge(charge) => charge,
         Opened::Replay(replay) => {
             return match follower {
-                Some(follower) => stream_replay(api, follower, recorder.member, &replay).await,
+                Some(follower) => stream_replay(service, follower, recorder.member, &replay).await,
                 None => Ok(replayed(replay)),
             };
         }
     };
     let (limit_status, id) = (charge.limit_status(), charge.id());
-    let beginning = request.begin(&api.upstreams, &charge, prepare);
-    let task = api.background.start(&recorder.id);
-    let target = Followed { member: recorder.member, id: recorder.id.clone(), after: -1 };
-    let following = follower.map(|follower| stream(api, follower, target));
+    let beginning = request.begin(&service.upstreams, &charge, prepare);
+    let task = service.background.start(&recorder.id);
+    let events = ResponseEvents::new(service, recorder.member, recorder.id.clone(), -1);
+    let following = follower.map(|follower| event_tail::stream(service, follower, events));
     charge.detach();
-    let relay = Relay::waiting(api.policy, charge, beginning, Dialect::OpenAi);
+    let policy = StreamPolicy::new(&service.config);
+    let relay = Relay::waiting(policy, charge, beginning, Dialect::OpenAi);
     let relay = relay.recorded_by(Some(recorder.clone()));
-    api.billing.lifecycle.tasks.spawn(run(api.billing.clone(), relay, recorder, task));
+    service.lifecycle.tasks.spawn(run(service.billing.clone(), relay, recorder, task));
 
     let mut response = following.unwrap_or_else(|| json(&queued));
     response_headers::write_price(response.headers_mut(), id, request.price());
@@ -78,7 +80,7 @@ where
 
 /// Streams the response of an earlier request from its first event.
 async fn stream_replay(
-    api: &ModelApi,
+    service: &Service,
     follower: Follower,
     member: MemberId,
     replay: &Replay,
@@ -89,12 +91,12 @@ async fn stream_replay(
     }
     let named: Named =
         serde_json::from_slice(&replay.answer.body).map_err(|_| ApiError::internal())?;
-    if api.billing.store.response_status(member, &named.id).await?.is_none() {
+    if service.billing.store.response_status(member, &named.id).await?.is_none() {
         let message = "the response to this Idempotency-Key was deleted";
         return Err(ApiError::new(Code::Conflict, message));
     }
-    let target = Followed { member, id: named.id, after: -1 };
-    let mut response = stream(api, follower, target);
+    let events = ResponseEvents::new(service, member, named.id, -1);
+    let mut response = event_tail::stream(service, follower, events);
     response_headers::write_replayed(response.headers_mut());
     response_headers::write_receipt(response.headers_mut(), replay.id, replay.charged);
     Ok(response)
@@ -183,8 +185,8 @@ impl EventWriter<'_> {
         let (store, recorder) = (&self.billing.store, self.recorder);
         if !self.has_begun {
             match self.begin().await {
-                Ok(Begin::Begun) => self.has_begun = true,
-                Ok(Begin::Cancelled) => return self.waiting.clear(),
+                Ok(true) => self.has_begun = true,
+                Ok(false) => return self.waiting.clear(),
                 Err(error) => {
                     let error = chain(&error);
                     tracing::warn!(response = recorder.id, %error, "response not updated");
@@ -204,25 +206,20 @@ impl EventWriter<'_> {
         }
     }
 
-    async fn begin(&self) -> Result<Begin, gateway_store::Error> {
+    /// Marks the response as in progress; `false` if it was cancelled while it was queued, without
+    /// a charge.
+    async fn begin(&self) -> Result<bool, gateway_store::Error> {
         let (store, recorder) = (&self.billing.store, self.recorder);
         let Some(row) = recorder.stored(&recorder.object(Status::InProgress)) else {
-            return Ok(Begin::Cancelled);
+            return Ok(false);
         };
         if store.update_response(&row).await? {
-            return Ok(Begin::Begun);
+            return Ok(true);
         }
         // It has ended: a short response ends before its first events are stored.
         let status = store.response_status(recorder.member, &recorder.id).await?;
-        let is_cancelled = status.is_none_or(|status| status == "cancelled");
-        Ok(if is_cancelled { Begin::Cancelled } else { Begin::Begun })
+        Ok(status.is_some_and(|status| status != "cancelled"))
     }
-}
-
-enum Begin {
-    Begun,
-    /// It was cancelled while it was queued, without a charge.
-    Cancelled,
 }
 
 fn sequence(data: &[u8]) -> Option<i64> {

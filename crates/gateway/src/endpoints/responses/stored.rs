@@ -1,22 +1,21 @@
 //! Stored responses: find, delete, cancel, list the input.
 
-use axum::extract::State;
 use gateway_store::{HoldClosing, Scope, StoredResponse};
 use ledger::{AnswerProgress, EndReason, EndResult, HoldEnd, HoldOutcome, TokenCounts};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::error::Code;
 
-use super::{Followed, is_over, stream};
+use super::{ResponseEvents, is_over};
 use crate::billing::saved_json;
 use crate::config::Operation;
 use crate::endpoints::admission::{MemberRead, ReadAccess};
-use crate::endpoints::json::json;
-use crate::endpoints::model_request::ModelApi;
+use crate::endpoints::event_tail;
+use crate::endpoints::json;
 use crate::endpoints::path::{Id, RawQuery, parse_query};
-use crate::endpoints::state::Shared;
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
+use crate::service::Service;
 
 const ACCESS: ReadAccess =
     ReadAccess { scope: Some(Scope::Responses), operation: Operation::ResponsesRead };
@@ -24,27 +23,22 @@ const DEFAULT_ITEMS: usize = 20;
 const MAX_ITEMS: usize = 100;
 
 #[derive(Debug, Default, Deserialize)]
-pub(in crate::endpoints) struct FindQuery {
+pub(crate) struct FindQuery {
     stream: Option<bool>,
     starting_after: Option<i64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(in crate::endpoints) struct ItemsQuery {
+pub(crate) struct ItemsQuery {
     limit: Option<usize>,
     after: Option<String>,
     order: Option<String>,
 }
 
-pub(in crate::endpoints) async fn find(
-    State(api): Shared<ModelApi>,
-    Id(id): Id,
-    query: RawQuery<FindQuery>,
-    read: MemberRead,
-) -> ApiResult {
+pub(crate) async fn find(Id(id): Id, query: RawQuery<FindQuery>, read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
         let query = parse_query(query)?;
-        let stored = look_up(&api, caller, &id).await?;
+        let stored = look_up(&read.service, caller, &id).await?;
         if query.stream != Some(true) {
             return Ok(json(&body(&stored)));
         }
@@ -52,58 +46,50 @@ pub(in crate::endpoints) async fn find(
             let message = "only a response created with `background` can be streamed again";
             return Err(ApiError::invalid("stream", message));
         }
-        let follower = api.background.follow(caller.key.lineage)?;
+        let follower = read.service.background.follow(caller.key.lineage)?;
         let after = query.starting_after.unwrap_or(-1);
-        Ok(stream(&api, follower, Followed { member: stored.member, id: stored.id, after }))
+        let events = ResponseEvents::new(&read.service, stored.member, stored.id, after);
+        Ok(event_tail::stream(&read.service, follower, events))
     })
     .await
 }
 
-pub(in crate::endpoints) async fn delete(
-    State(api): Shared<ModelApi>,
-    Id(id): Id,
-    read: MemberRead,
-) -> ApiResult {
+pub(crate) async fn delete(Id(id): Id, read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
-        let stored = look_up(&api, caller, &id).await?;
+        let stored = look_up(&read.service, caller, &id).await?;
         if stored.background && !is_over(&stored.status) {
-            stop(&api, &stored).await?;
+            stop(&read.service, &stored).await?;
         }
-        api.billing.store.delete_response(stored.member, &stored.id).await?;
+        read.service.billing.store.delete_response(stored.member, &stored.id).await?;
         Ok(json(&json!({"id": stored.id, "object": "response", "deleted": true})))
     })
     .await
 }
 
-pub(in crate::endpoints) async fn cancel(
-    State(api): Shared<ModelApi>,
-    Id(id): Id,
-    read: MemberRead,
-) -> ApiResult {
+pub(crate) async fn cancel(Id(id): Id, read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
-        let stored = look_up(&api, caller, &id).await?;
+        let stored = look_up(&read.service, caller, &id).await?;
         if !stored.background {
             let message = "only a response created with `background` can be cancelled";
             return Err(ApiError::new(Code::InvalidRequest, message));
         }
         if !is_over(&stored.status) {
-            stop(&api, &stored).await?;
+            stop(&read.service, &stored).await?;
         }
-        let now = api.billing.store.response(stored.member, &stored.id).await?;
+        let now = read.service.billing.store.response(stored.member, &stored.id).await?;
         Ok(json(&body(&now.ok_or_else(missing)?)))
     })
     .await
 }
 
-pub(in crate::endpoints) async fn input_items(
-    State(api): Shared<ModelApi>,
+pub(crate) async fn input_items(
     Id(id): Id,
     query: RawQuery<ItemsQuery>,
     read: MemberRead,
 ) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
         let query = parse_query(query)?;
-        let stored = look_up(&api, caller, &id).await?;
+        let stored = look_up(&read.service, caller, &id).await?;
         items(&stored, &query).map(|list| json(&list))
     })
     .await
@@ -142,17 +128,17 @@ fn items(stored: &StoredResponse, query: &ItemsQuery) -> ApiResult<Value> {
     }))
 }
 
-async fn look_up(api: &ModelApi, caller: &Caller, id: &str) -> ApiResult<StoredResponse> {
+async fn look_up(service: &Service, caller: &Caller, id: &str) -> ApiResult<StoredResponse> {
     if !is_id(id) {
         return Err(missing());
     }
-    api.billing.store.response(caller.key.member, id).await?.ok_or_else(missing)
+    service.billing.store.response(caller.key.member, id).await?.ok_or_else(missing)
 }
 
 /// Ends a background response, in whichever process it runs. It is charged if content may have been
 /// delivered, that is, once it is in progress: its first events are stored after that
 /// (`background.rs`).
-async fn stop(api: &ModelApi, stored: &StoredResponse) -> ApiResult<()> {
+async fn stop(service: &Service, stored: &StoredResponse) -> ApiResult<()> {
     let mut object = body(stored);
     if let Some(fields) = object.as_object_mut() {
         fields.insert("status".to_owned(), "cancelled".into());
@@ -162,7 +148,7 @@ async fn stop(api: &ModelApi, stored: &StoredResponse) -> ApiResult<()> {
         body: object.to_string().into(),
         ..stored.clone()
     };
-    let rule = EndReason::Cancelled.rule(reached(api, &response).await?);
+    let rule = EndReason::Cancelled.rule(reached(service, &response).await?);
     let is_charged = rule.outcome() == HoldOutcome::Settled;
     let end = HoldEnd {
         id: stored.hold,
@@ -175,18 +161,18 @@ async fn stop(api: &ModelApi, stored: &StoredResponse) -> ApiResult<()> {
     };
     let answer = is_charged.then(|| saved_json(response.body.clone()));
     let closing = HoldClosing { end, answer, response: Some(response), media: None };
-    let ended = api.billing.store.end(closing).await?;
+    let ended = service.billing.store.end(closing).await?;
     if let EndResult::Ended(receipt) = ended {
-        api.billing.metrics.ended(&receipt);
+        service.metrics.ended(&receipt);
     }
-    api.background.cancel(&stored.id);
+    service.background.cancel(&stored.id);
     Ok(())
 }
 
 /// Whether a response had begun to answer when it was cancelled. This also cancels a queued
 /// one, so that it cannot begin.
-async fn reached(api: &ModelApi, cancelled: &StoredResponse) -> ApiResult<AnswerProgress> {
-    let store = &api.billing.store;
+async fn reached(service: &Service, cancelled: &StoredResponse) -> ApiResult<AnswerProgress> {
+    let store = &service.billing.store;
     if store.cancel_queued_response(cancelled).await? {
         return Ok(AnswerProgress::Nothing);
     }

@@ -1,7 +1,7 @@
 //! The configuration of the running service without secrets, the file on disk, and its reload.
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use gateway_store::ProcessReport;
 use pages::Frame;
 
@@ -10,10 +10,8 @@ use crate::config::{Config, Database};
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::filters;
 use crate::endpoints::console::page::{self, PageResult, Refusal, redirect};
-use crate::endpoints::state::Shared;
 use crate::operator::Error;
 use crate::reload::FileCheck;
-use crate::service::Service;
 
 #[derive(Template)]
 #[template(path = "console/operator/configuration.html")]
@@ -27,32 +25,22 @@ struct ConfigurationPage<'a> {
     refused: Vec<String>,
 }
 
-pub(super) async fn show(context: OperatorContext, State(service): Shared<Service>) -> PageResult {
-    configuration_page(&context, &service, Vec::new()).await
+pub(super) async fn show(context: OperatorContext) -> PageResult {
+    configuration_page(&context, Vec::new()).await
 }
 
-pub(super) async fn reload(
-    context: OperatorContext,
-    State(service): Shared<Service>,
-    request: Request,
-) -> PageResult {
+pub(super) async fn reload(context: OperatorContext, request: Request) -> PageResult {
     context.submitted(request).await?;
-    match context.operator().reload(&service.reloads).await {
+    match context.operator().reload(&context.service.reloads).await {
         Ok(_) => Ok(redirect("/operator/configuration?done=reloaded")),
-        Err(Error::Configuration(problems)) => {
-            configuration_page(&context, &service, problems).await
-        }
+        Err(Error::Configuration(problems)) => configuration_page(&context, problems).await,
         Err(error) => Err(error.into()),
     }
 }
 
-async fn configuration_page(
-    context: &OperatorContext,
-    service: &Service,
-    refused: Vec<String>,
-) -> PageResult {
-    let config = &context.config;
-    let file = service.reloads.check(config).await;
+async fn configuration_page(context: &OperatorContext, refused: Vec<String>) -> PageResult {
+    let config = &context.service.config;
+    let file = context.service.reloads.check(config).await;
     let text = "The configuration was not reloaded; nothing was changed.";
     let refusal = (!refused.is_empty()).then(|| Refusal::new("", text).conflict());
     let (frame, status) = context.form_frame("Configuration", "/operator/configuration", refusal);

@@ -27,7 +27,7 @@ pub(super) async fn show(context: OperatorContext) -> PageResult {
 /// Checks the whole ledger. It reads every posting, so it runs only on request.
 pub(super) async fn check(context: OperatorContext, request: Request) -> PageResult {
     context.submitted(request).await?;
-    let check = context.operator().check_ledger(context.config.alerts.as_ref()).await?;
+    let check = context.operator().check_ledger(context.service.config.alerts.as_ref()).await?;
     ledger_page(&context, Some(check))
 }
 
@@ -95,7 +95,7 @@ pub(super) async fn alerts(context: OperatorContext) -> PageResult {
 
 pub(super) async fn test_alert(context: OperatorContext, request: Request) -> PageResult {
     context.submitted(request).await?;
-    match context.operator().test_alert(context.config.alerts.as_ref()).await {
+    match context.operator().test_alert(context.service.config.alerts.as_ref()).await {
         Ok(_) => Ok(redirect("/operator/alerts?done=alert-stored")),
         Err(error) => {
             let refusal = PageError::from(error).refusal()?.conflict();
@@ -107,5 +107,8 @@ pub(super) async fn test_alert(context: OperatorContext, request: Request) -> Pa
 async fn alerts_page(context: &OperatorContext, refusal: Option<Refusal>) -> PageResult {
     let rows = context.store().alerts(i64::MAX, PAGE).await?;
     let (frame, status) = context.form_frame("Alerts", "/operator/alerts", refusal);
-    page::show_as(status, &AlertsPage { frame, is_on: context.config.alerts.is_some(), rows })
+    page::show_as(
+        status,
+        &AlertsPage { frame, is_on: context.service.config.alerts.is_some(), rows },
+    )
 }

@@ -142,9 +142,7 @@ struct MemberPage<'a> {
     statement: Vec<ReceiptRow>,
     budget: Option<BudgetStatus>,
     budget_form: Fields,
-    transfer: Fields,
-    balance_after: Option<Micros>,
-    secret: String,
+    shown: Shown,
 }
 
 /// What the page of a member shows besides the member.
@@ -198,9 +196,10 @@ async fn team_name(context: &OperatorContext, member: &Member) -> PageResult<Str
 async fn member_page(
     context: &OperatorContext,
     member: &Member,
-    shown: Shown,
+    mut shown: Shown,
     refusal: Option<Refusal>,
 ) -> PageResult {
+    let budget_form = shown.budget.take();
     let (frame, status) = context.form_frame(&member.name, base(member.kind), refusal);
     let account = account(context, member.id).await?;
     let keys = context.store().keys(member.id).await?;
@@ -213,11 +212,9 @@ async fn member_page(
         members: context.store().team_members(member.id, MemberId(0), MAX_TEAM).await?,
         team: team_name(context, member).await?,
         statement: statement(context, member).await?,
-        budget: account.budget_status(&context.billing.windows()),
-        budget_form: shown.budget.unwrap_or_else(|| fields::of_budget(member.budget)),
-        transfer: shown.transfer,
-        balance_after: shown.balance_after,
-        secret: shown.secret,
+        budget: account.budget_status(&context.service.billing.windows()),
+        budget_form: budget_form.unwrap_or_else(|| fields::of_budget(member.budget)),
+        shown,
         account,
     };
     page::show_as(status, &page)
@@ -258,7 +255,7 @@ async fn changed(context: &OperatorContext, member: &Member, fields: &Fields) ->
         _ => MemberChange::Rename(fields.get("name").to_owned()),
     };
     let changed = context.operator().change_member(changed_id, &change).await;
-    context.identities.forget_all();
+    context.service.identities.forget_all();
     changed?;
     Ok(match change {
         MemberChange::Remove => redirect("/operator/teams?done=team-removed"),
@@ -330,7 +327,8 @@ pub(super) async fn create_key(
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
     let wanted = KeyChange { name: Some(fields.get("name").to_owned()), ..KeyChange::default() };
-    let (hasher, limits) = (&context.identities.hasher, context.config.limits.new_keys.limits());
+    let (hasher, limits) =
+        (&context.service.identities.hasher, context.service.config.limits.new_keys.limits());
     let (mut shown, mut refusal) = (Shown::default(), None);
     match context.operator().create_key(hasher, member.id, wanted, limits).await {
         Ok(issued) => issued.key.as_str().clone_into(&mut shown.secret),

@@ -1,7 +1,6 @@
 //! The first page of operators: live figures of this process, spend, providers, recent changes.
 
 use askama::Template;
-use axum::extract::State;
 use gateway_store::{AuditEntry, Store, UsageDimension, UsageQuery};
 use pages::Frame;
 
@@ -10,8 +9,6 @@ use crate::clock;
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::filters;
 use crate::endpoints::console::page::{self, PageResult};
-use crate::endpoints::state::Shared;
-use crate::service::Service;
 
 const RECENT: u32 = 6;
 /// Days of spend, with today.
@@ -29,7 +26,8 @@ struct OverviewPage {
     audit: Vec<AuditEntry>,
 }
 
-pub(super) async fn show(context: OperatorContext, State(service): Shared<Service>) -> PageResult {
+pub(super) async fn show(context: OperatorContext) -> PageResult {
+    let service = &context.service;
     let [today, week] = spend(context.store()).await?;
     page::show(&OverviewPage {
         frame: context.frame("Overview", "/operator"),
@@ -55,11 +53,11 @@ async fn spend(store: &Store) -> PageResult<[i64; 2]> {
         limit: DAYS.unsigned_abs(),
     };
     let days = store.usage(&query).await?;
-    let sum = |is_counted: fn(i32, i32) -> bool| {
-        let counted = days.iter().filter(|line| line.day.is_some_and(|day| is_counted(day, today)));
+    let sum = |from: i32| {
+        let counted = days.iter().filter(|line| line.day.is_some_and(|day| day >= from));
         counted.map(|line| line.counts.charged.get()).sum()
     };
-    Ok([sum(|day, today| day == today), sum(|_, _| true)])
+    Ok([sum(today), sum(query.from_day)])
 }
 
 /// Sums of the figures of this process since it started.

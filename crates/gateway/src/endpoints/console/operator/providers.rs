@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use gateway_store::ProviderAction;
 use pages::{Frame, Html, Notice};
 
@@ -14,9 +14,7 @@ use crate::endpoints::console::filters;
 use crate::endpoints::console::models::{operations, targets};
 use crate::endpoints::console::page::{self, PageError, PageResult, redirect};
 use crate::endpoints::path::Id;
-use crate::endpoints::state::Shared;
 use crate::provider::Provider;
-use crate::service::Service;
 use crate::upstreams::Upstreams;
 use crate::{clock, probe};
 
@@ -66,47 +64,31 @@ pub(super) fn all(upstreams: &Upstreams) -> Vec<ProviderRow> {
     upstreams.providers.iter().map(row).collect()
 }
 
-pub(super) async fn list(
-    context: OperatorContext,
-    State(upstreams): Shared<Upstreams>,
-) -> PageResult {
-    providers_page(&context, &upstreams, None)
+pub(super) async fn list(context: OperatorContext) -> PageResult {
+    providers_page(&context, None)
 }
 
-fn providers_page(
-    context: &OperatorContext,
-    upstreams: &Upstreams,
-    notice: Option<Notice>,
-) -> PageResult {
+fn providers_page(context: &OperatorContext, notice: Option<Notice>) -> PageResult {
     let mut frame = context.frame("Providers", "/operator/providers");
     frame.notice = notice.or(frame.notice);
-    page::show(&ProvidersPage { frame, providers: all(upstreams) })
+    page::show(&ProvidersPage { frame, providers: all(&context.service.upstreams) })
 }
 
-pub(super) async fn change(
-    context: OperatorContext,
-    State(service): Shared<Service>,
-    Id(id): Id,
-    request: Request,
-) -> PageResult {
+pub(super) async fn change(context: OperatorContext, Id(id): Id, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     let (action, done) = match fields.get("action") {
         "drain" => (ProviderAction::Drain, "drained"),
         _ => (ProviderAction::Enable, "enabled"),
     };
-    context.operator().change_provider(&context.config, &id, action).await?;
-    service.drain_providers(&context.store().shared_state().await?.drained);
+    context.operator().change_provider(&context.service.config, &id, action).await?;
+    context.service.drain_providers(&context.store().shared_state().await?.drained);
     Ok(redirect(&format!("/operator/providers?done={done}")))
 }
 
-pub(super) async fn test(
-    context: OperatorContext,
-    State(upstreams): Shared<Upstreams>,
-    Id(id): Id,
-    request: Request,
-) -> PageResult {
+pub(super) async fn test(context: OperatorContext, Id(id): Id, request: Request) -> PageResult {
     context.submitted(request).await?;
-    let provider = context.config.provider(&id).ok_or_else(|| PageError::missing("provider"))?;
+    let provider =
+        context.service.config.provider(&id).ok_or_else(|| PageError::missing("provider"))?;
     let notice = match probe::models(provider).await {
         Ok(probe) if (200..300).contains(&probe.status) => {
             let took = pages::duration(clock::micros(probe.took));
@@ -119,7 +101,7 @@ pub(super) async fn test(
         }
         Err(problem) => Notice::bad(problem.to_string()),
     };
-    providers_page(&context, &upstreams, Some(notice))
+    providers_page(&context, Some(notice))
 }
 
 #[derive(Template)]
@@ -132,17 +114,14 @@ struct PricesPage<'a> {
     models: Vec<&'a Model>,
 }
 
-pub(super) async fn prices(
-    context: OperatorContext,
-    State(upstreams): Shared<Upstreams>,
-) -> PageResult {
-    let catalogue = upstreams.catalogue.load();
+pub(super) async fn prices(context: OperatorContext) -> PageResult {
+    let catalogue = context.service.upstreams.catalogue.load();
     let all = catalogue.models().map(|model| &**model);
     let (models, aliases) = all.partition(|model| model.full_target().is_some());
     page::show(&PricesPage {
         frame: context.frame("Prices and aliases", "/operator/prices"),
-        operations: operations(&context.config).collect(),
-        patterns: context.config.prices.models(),
+        operations: operations(&context.service.config).collect(),
+        patterns: context.service.config.prices.models(),
         aliases,
         models,
     })

@@ -12,8 +12,8 @@ async fn call_is_cancelled_by_its_id_while_it_runs() {
     };
     let (one, two) = (running.begin(call("1")), running.begin(call("\"1\"")));
     running.cancel(&call("1"));
-    one.called_off().await;
-    assert!(!two.0.called_off.is_cancelled());
+    one.cancelled().await;
+    assert!(!two.0.cancelled.is_cancelled());
     drop((one, two));
     assert!(running.0.lock().unwrap().is_empty());
     running.cancel(&call("1"));
