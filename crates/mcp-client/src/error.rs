@@ -155,6 +155,20 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// The timeout of a request to a remote server, which has no output.
+    pub(crate) fn connect_timeout(method: &str, after: Duration) -> Self {
+        let (stderr, noise) = (String::new(), None);
+        Self::ConnectTimeout { method: method.to_owned(), after, stderr, noise }
+    }
+
+    pub(crate) fn malformed(reason: impl Into<String>) -> Self {
+        Self::Malformed { reason: reason.into() }
+    }
+
+    pub(crate) fn broken(reason: impl Into<String>) -> Self {
+        Self::Broken { reason: reason.into() }
+    }
+
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Spawn { source, .. } if is_transient(source.kind()) => ErrorKind::Transient,
@@ -183,23 +197,6 @@ impl Error {
                 _ => ErrorKind::Transient,
             },
             Self::OutcomeUnknown { cause, .. } | Self::TaskLost { cause, .. } => cause.kind(),
-            Self::Exited { .. }
-            | Self::OutputClosed { .. }
-            | Self::InputStuck { .. }
-            | Self::Unreachable { .. }
-            | Self::Tls { .. }
-            | Self::Http { .. }
-            | Self::Broken { .. }
-            | Self::SessionGone
-            | Self::SessionLost
-            | Self::ConnectTimeout { .. }
-            | Self::CallTimeout { .. }
-            | Self::CallTooLong { .. }
-            | Self::Closed
-            | Self::Unsent
-            | Self::StillRenewing { .. }
-            | Self::NotReady { .. }
-            | Self::BreakerOpen { .. } => ErrorKind::Transient,
             Self::Rpc(_)
             | Self::Malformed { .. }
             | Self::TooLarge { .. }
@@ -208,6 +205,8 @@ impl Error {
             | Self::BadArguments { .. }
             | Self::TaskCancelled { .. }
             | Self::NotApproved { .. } => ErrorKind::Call,
+            // A broken connection, a timeout, or a state that passes.
+            _ => ErrorKind::Transient,
         }
     }
 
@@ -248,7 +247,7 @@ impl From<oauth::Error> for Error {
 
 impl From<DecodeError> for Error {
     fn from(error: DecodeError) -> Self {
-        Self::Malformed { reason: error.to_string() }
+        Self::malformed(error.to_string())
     }
 }
 

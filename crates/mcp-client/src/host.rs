@@ -19,7 +19,6 @@ use crate::redact::Redactor;
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Everything this crate takes from the embedding program.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct Host {
     pub identity: ClientIdentity,
@@ -66,16 +65,20 @@ impl Host {
             guardian: None,
             redactor: Arc::new(Redactor::default()),
             requests: Arc::new(DeclineRequests),
-            approver: Arc::new(DenyCalls),
+            approver: Arc::new(DeclineRequests),
             browser: None,
             observer: Arc::new(IgnoreEvents),
             tasks: None,
         }
     }
+
+    pub(crate) fn warn(&self, server: &str, text: impl Into<String>) {
+        let (server, text) = (server.to_owned(), text.into());
+        self.observer.event(ClientEvent::Warning { server, text });
+    }
 }
 
 /// A task that a server runs.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerTask {
     pub server: String,
@@ -85,14 +88,12 @@ pub struct ServerTask {
 }
 
 /// Remembers the tasks that servers run, so that a later process can get their results.
-#[expect(missing_docs, reason = "the names of the methods say it")]
 pub trait TaskStore: fmt::Debug + Send + Sync {
     fn started(&self, task: &ServerTask);
     fn ended(&self, task: &ServerTask);
 }
 
 /// Stores secrets by the path of the file that would hold them otherwise.
-#[expect(missing_docs, reason = "the names of the other methods say it")]
 pub trait SecretStore: fmt::Debug + Send + Sync {
     /// `None` if nothing is stored.
     fn read(&self, path: &Path) -> io::Result<Option<String>>;
@@ -100,7 +101,6 @@ pub trait SecretStore: fmt::Debug + Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
-#[expect(missing_docs, reason = "the names of the other variants say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenPlace {
     Files,
@@ -109,7 +109,6 @@ pub enum TokenPlace {
 }
 
 /// The client name and version that servers receive.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientIdentity {
     pub name: String,
@@ -123,7 +122,6 @@ impl Default for ClientIdentity {
 }
 
 /// A request of a server: sampling, elicitation or roots.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct ServerRequest {
     pub server: Arc<ServerEntry>,
@@ -142,7 +140,8 @@ pub trait RequestHandler: fmt::Debug + Send + Sync {
     fn answer(&self, request: ServerRequest) -> BoxFuture<Result<Value, RpcError>>;
 }
 
-/// Declares no capabilities and declines every request as the protocol specifies.
+/// Declares no capabilities, declines every request as the protocol specifies, and denies every
+/// call.
 #[derive(Debug, Clone, Copy)]
 pub struct DeclineRequests;
 
@@ -164,7 +163,6 @@ impl RequestHandler for DeclineRequests {
 }
 
 /// A tool call that needs approval.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct ApprovalRequest {
     pub server: String,
@@ -177,7 +175,6 @@ pub struct ApprovalRequest {
     pub approval: Option<ApprovalMode>,
 }
 
-#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalDecision {
     Allow,
@@ -190,18 +187,13 @@ pub trait Approver: fmt::Debug + Send + Sync {
     fn decide(&self, approval: ApprovalRequest) -> BoxFuture<ApprovalDecision>;
 }
 
-/// Denies every call.
-#[derive(Debug, Clone, Copy)]
-pub struct DenyCalls;
-
-impl Approver for DenyCalls {
+impl Approver for DeclineRequests {
     fn decide(&self, _: ApprovalRequest) -> BoxFuture<ApprovalDecision> {
         Box::pin(std::future::ready(ApprovalDecision::Deny))
     }
 }
 
 /// An authorization page to open in a browser.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInPage {
     pub server: String,
@@ -217,7 +209,6 @@ pub struct SignInPage {
 }
 
 /// How the person answered, if not by the browser's redirect.
-#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Clone, PartialEq, Eq)]
 pub enum SignInReply {
     Pasted(String),
@@ -246,7 +237,6 @@ pub trait Browser: fmt::Debug + Send + Sync {
 }
 
 /// An event for the embedding program. Texts are redacted.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientEvent {
     State { server: String, state: String },
@@ -256,7 +246,6 @@ pub enum ClientEvent {
 }
 
 /// Receives events. Must not block.
-#[expect(missing_docs, reason = "the name of the method says it")]
 pub trait Observer: fmt::Debug + Send + Sync {
     fn event(&self, event: ClientEvent);
 }

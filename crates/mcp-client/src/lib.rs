@@ -25,6 +25,7 @@ pub mod schema;
 pub mod server_log;
 pub mod session;
 pub mod supervisor;
+mod sync;
 pub mod tool;
 pub mod tool_name;
 pub mod transport;

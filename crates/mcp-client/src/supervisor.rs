@@ -28,7 +28,6 @@ pub const PARK_DURATION: Duration = Duration::from_mins(5);
 
 /// The state of a server. A degraded one may still answer calls, a parked one is tried again later,
 /// and a recycled one starts with the next call.
-#[expect(missing_docs, reason = "the names of the other variants say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerState {
     Disabled,
@@ -85,7 +84,6 @@ impl fmt::Display for ServerState {
     }
 }
 
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct ServerStatus {
     pub server: String,

@@ -64,6 +64,14 @@ impl Connection {
         }
     }
 
+    /// The end of a local server's standard error, and its first output line that is no message.
+    pub(crate) fn output_tail(&self) -> (String, Option<String>) {
+        match self {
+            Self::Stdio(connection) => connection.output_tail(),
+            _ => (String::new(), None),
+        }
+    }
+
     /// Starts closing; tracked tasks complete it.
     pub(crate) fn close(&self) {
         match self {

@@ -44,15 +44,9 @@ fn misplaced(node: &mut Object, log: &mut RepairLog) {
                 log.record(format!("removed `{keyword}`, which is not an object"));
                 return false;
             };
-            for inner in named.values_mut() {
-                let list_of_names = keyword == "dependencies" && inner.is_array();
-                if !inner.is_object() && !list_of_names {
-                    log.record(format!(
-                        "replaced invalid schemas in `{keyword}` by schemas that allow any value"
-                    ));
-                    *inner = spelled_out(*inner != Value::Bool(false));
-                }
-            }
+            let is_list_of_names = |inner: &Value| keyword == "dependencies" && inner.is_array();
+            let schemas = named.values_mut().filter(|inner| !is_list_of_names(inner));
+            replace_invalid(keyword, schemas, log);
             true
         }
         KeywordValue::SchemaList => {
@@ -60,18 +54,26 @@ fn misplaced(node: &mut Object, log: &mut RepairLog) {
                 log.record(format!("removed `{keyword}`, which is not a list"));
                 return false;
             };
-            for inner in list.iter_mut().filter(|inner| !inner.is_object()) {
-                log.record(format!(
-                    "replaced invalid schemas in `{keyword}` by schemas that allow any value"
-                ));
-                *inner = spelled_out(*inner != Value::Bool(false));
-            }
+            replace_invalid(keyword, list.iter_mut(), log);
             if list.is_empty() {
                 log.record(format!("removed the empty `{keyword}`"));
             }
             !list.is_empty()
         }
     });
+}
+
+fn replace_invalid<'a>(
+    keyword: &str,
+    schemas: impl Iterator<Item = &'a mut Value>,
+    log: &mut RepairLog,
+) {
+    for schema in schemas.filter(|schema| !schema.is_object()) {
+        log.record(format!(
+            "replaced invalid schemas in `{keyword}` by schemas that allow any value"
+        ));
+        *schema = spelled_out(*schema != Value::Bool(false));
+    }
 }
 
 fn spelled_out(flag: bool) -> Value {
@@ -169,7 +171,7 @@ fn values(node: &mut Object, log: &mut RepairLog) {
 }
 
 /// An object needs `type` and `properties`, and requires only known properties.
-fn object(node: &mut Object, log: &mut RepairLog) {
+pub(super) fn object(node: &mut Object, log: &mut RepairLog) {
     if node.contains_key("properties") && !node.contains_key("type") {
         node.insert("type".to_owned(), "object".into());
         log.record("added the missing `type` of an object");
@@ -183,7 +185,7 @@ fn object(node: &mut Object, log: &mut RepairLog) {
 }
 
 /// Prunes `required` to strings, and to known properties unless another keyword may add some.
-pub(super) fn required(node: &mut Object, log: &mut RepairLog) {
+fn required(node: &mut Object, log: &mut RepairLog) {
     let Some(written) = node.get("required") else { return };
     let Value::Array(names) = written else {
         node.remove("required");

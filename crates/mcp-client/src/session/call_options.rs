@@ -8,7 +8,6 @@ use super::Inner;
 use crate::router::ProgressSink;
 
 /// Options of a call.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Clone, Default)]
 pub struct CallOptions {
     pub progress: Option<ProgressSink>,

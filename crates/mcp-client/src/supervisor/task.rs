@@ -248,12 +248,8 @@ impl Supervisor {
             // The server works and may have resources or prompts.
             Err(error) if error.kind() == ErrorKind::Call => {
                 let reason = listing_failure(&error);
-                let handshake = session.handshake();
-                let (resources, prompts) =
-                    (handshake.offers("resources"), handshake.offers("prompts"));
-                let catalogue =
-                    ServerCatalogue { resources, prompts, ..ServerCatalogue::default() };
-                self.settle(&session, catalogue, &ServerState::Degraded { reason });
+                let state = ServerState::Degraded { reason };
+                self.settle(&session, session.catalogue_without_tools(), &state);
                 Ok(session)
             }
             Err(error) => {
@@ -281,9 +277,8 @@ impl Supervisor {
             && self.entry.trust == Trust::Full
             && let Some(why) = self.entry.rejects_instructions(text)
         {
-            let server = self.entry.name.clone();
             let text = format!("its instructions are not passed to models: {why}");
-            self.host.observer.event(ClientEvent::Warning { server, text });
+            self.host.warn(&self.entry.name, text);
         }
         self.offer(catalogue);
         self.unlisted = *state != ServerState::Ready;
@@ -299,19 +294,19 @@ impl Supervisor {
             ServerTools::build(&self.entry.name, &self.entry.tools, self.entry.trust, &catalogue);
         self.status.send_modify(|status| {
             status.tools = part.len();
-            status.tokens = part.tokens();
-            status.quarantined = part.quarantined().to_vec();
-            status.skipped = part.skipped().to_vec();
+            status.tokens = part.tokens;
+            status.quarantined.clone_from(&part.quarantined);
+            status.skipped.clone_from(&part.skipped);
             status.notes = part.notes().chain(catalogue.notes.iter().cloned()).collect();
         });
         // A server without tools is not registered.
         (self.publish)((!part.is_empty()).then(|| Arc::new(part)));
         if let Some(before) = self.catalogue.replace(catalogue) {
-            self.tell_changes(&before);
+            self.report_changes(&before);
         }
     }
 
-    fn tell_changes(&self, before: &ServerCatalogue) {
+    fn report_changes(&self, before: &ServerCatalogue) {
         let digests = |catalogue: &ServerCatalogue| -> BTreeMap<String, String> {
             catalogue.tools.iter().map(|tool| (tool.name.clone(), tool.digest())).collect()
         };
@@ -358,8 +353,7 @@ impl Supervisor {
                 }
                 () = until(old_at) => if session.active_calls() == 0 { return self.recycle(&session).await },
                 () = self.reconnect.notified() => {
-                    self.session.send_replace(None);
-                    session.close().await;
+                    self.end(&session).await;
                     return NextStep::Connect;
                 }
                 Ok(()) = self.entries.changed() => self.update_entry(),
@@ -376,9 +370,13 @@ impl Supervisor {
         }
     }
 
-    async fn ended(&mut self, session: &Session, error: Error, answered: u64) -> NextStep {
+    async fn end(&self, session: &Session) {
         self.session.send_replace(None);
         session.close().await;
+    }
+
+    async fn ended(&mut self, session: &Session, error: Error, answered: u64) -> NextStep {
+        self.end(session).await;
         if self.usage.answered() > answered {
             self.failures = 0;
         }
@@ -398,8 +396,7 @@ impl Supervisor {
 
     /// Replaces a session whose server no longer responds.
     async fn give_up(&mut self, session: &Session) -> NextStep {
-        self.session.send_replace(None);
-        session.close().await;
+        self.end(session).await;
         self.failures += 1;
         NextStep::Connect
     }
@@ -445,26 +442,23 @@ impl Supervisor {
 
     /// Waits for the next attempt; a sign-in, in any process, ends the wait.
     async fn pause_parked(&mut self, error: &Error) {
-        let credentials = match error.kind() {
-            ErrorKind::SignIn => {
-                self.reconnect_state.credentials(&self.entry, &self.host).ok().flatten()
+        if error.kind() == ErrorKind::SignIn
+            && let Ok(Some(credentials)) = self.reconnect_state.credentials(&self.entry, &self.host)
+        {
+            tokio::select! {
+                () = self.pause(PARK_DURATION) => {}
+                () = credentials.changed() => {}
             }
-            _ => None,
-        };
-        let Some(credentials) = credentials else { return self.pause(PARK_DURATION).await };
-        tokio::select! {
-            () = self.pause(PARK_DURATION) => {}
-            () = credentials.changed() => {}
+        } else {
+            self.pause(PARK_DURATION).await;
         }
     }
 
     fn idle_deadline(&self, session: &Session) -> Option<Instant> {
         let Endpoint::Stdio(endpoint) = &self.entry.endpoint else { return None };
         let idle = endpoint.idle_timeout?;
-        if session.active_calls() > 0 {
-            return Some(deadline_in(idle));
-        }
-        Some(deadline_after(self.usage.last(), idle))
+        let since = if session.active_calls() > 0 { Instant::now() } else { self.usage.last() };
+        Some(deadline_after(since, idle))
     }
 
     fn age_deadline(&self, session: &Session) -> Option<Instant> {

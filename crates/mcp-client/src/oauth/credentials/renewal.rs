@@ -88,10 +88,7 @@ impl Credentials {
             found = newer;
             granted = self.ask_to_renew(used, &refresh_token, &found, &client).await;
         }
-        let granted = match granted {
-            Ok(granted) => granted,
-            Err(error) => return Err(self.not_renewed(error, used, &client)),
-        };
+        let granted = granted.map_err(|error| self.not_renewed(error, used, &client))?;
         let scope = used.requested();
         let asked = GrantContext { scope, client: &client.id, key: used.key.as_ref() };
         let mut tokens = Self::tokens(granted, &found, asked);
@@ -175,19 +172,13 @@ impl Credentials {
     fn not_renewed(&self, error: Error, used: &AccessToken, client: &OAuthClient) -> RenewalError {
         if error.is_refusal("invalid_grant") {
             // Only the tokens that were refused are deleted.
-            return match self.kept() {
-                Ok(Some(kept)) if kept.replace(&used.tokens) => {
-                    self.hold(kept);
-                    RenewalError::Failed(error)
-                }
-                _ => {
-                    self.warn(&format!("the saved sign-in has expired: {error}"));
-                    self.drop_held();
-                    self.store
-                        .clear_tokens()
-                        .map_or_else(RenewalError::Failed, |()| RenewalError::SignInNeeded)
-                }
-            };
+            if self.hold_replacement(used) {
+                return RenewalError::Failed(error);
+            }
+            self.warn(&format!("the saved sign-in has expired: {error}"));
+            self.drop_held();
+            let cleared = self.store.clear_tokens();
+            return cleared.map_or_else(RenewalError::Failed, |()| RenewalError::SignInNeeded);
         }
         if error.is_refusal("invalid_client") {
             let recorded = if self.is_document(&client.id) {
@@ -270,15 +261,16 @@ impl Credentials {
     pub(super) async fn clear(&self, used: &AccessToken) -> Result<()> {
         let _turn = self.turn.lock().await;
         let _lock = self.store.lock().await?;
-        match self.kept() {
-            Ok(Some(kept)) if kept.replace(&used.tokens) => {
-                self.hold(kept);
-                Ok(())
-            }
-            _ => {
-                self.drop_held();
-                self.store.clear_tokens()
-            }
+        if self.hold_replacement(used) {
+            return Ok(());
         }
+        self.drop_held();
+        self.store.clear_tokens()
+    }
+
+    /// Whether another process has replaced a pair; its pair is used from now on.
+    fn hold_replacement(&self, used: &AccessToken) -> bool {
+        let kept = self.kept().ok().flatten().filter(|kept| kept.replace(&used.tokens));
+        kept.map(|kept| self.hold(kept)).is_some()
     }
 }
