@@ -74,7 +74,6 @@ pub struct ReloadReport {
 }
 
 impl ReloadReport {
-    /// Whether the reload changes nothing.
     pub fn is_empty(&self) -> bool {
         let Self { added, removed, restarted, updated, unchanged: _ } = self;
         [added, removed, restarted, updated].iter().all(|names| names.is_empty())
@@ -281,7 +280,6 @@ impl Client {
         report
     }
 
-    /// Reconnects a server at once.
     pub fn reconnect(&self, name: &str) -> Result<(), Error> {
         self.handle(name)?.reconnect.notify_one();
         Ok(())

@@ -15,7 +15,6 @@ use crate::config::{ApprovalMode, ServerEntry};
 use crate::message::RpcError;
 use crate::redact::Redactor;
 
-/// A boxed future, for trait objects.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Everything this crate takes from the embedding program.
@@ -108,7 +107,6 @@ pub enum TokenPlace {
     Keychain,
 }
 
-/// The client name and version that servers receive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientIdentity {
     pub name: String,
@@ -130,7 +128,6 @@ pub struct ServerRequest {
     pub params: Value,
 }
 
-/// Answers requests of servers.
 pub trait RequestHandler: fmt::Debug + Send + Sync {
     /// The client capabilities to declare to this server: exactly those that
     /// [`RequestHandler::answer`] implements.
@@ -162,7 +159,6 @@ impl RequestHandler for DeclineRequests {
     }
 }
 
-/// A tool call that needs approval.
 #[derive(Debug, Clone)]
 pub struct ApprovalRequest {
     pub server: String,
@@ -181,7 +177,6 @@ pub enum ApprovalDecision {
     Deny,
 }
 
-/// Approves tool calls.
 pub trait Approver: fmt::Debug + Send + Sync {
     /// Decides on one call. Implementations that cannot ask deny.
     fn decide(&self, approval: ApprovalRequest) -> BoxFuture<ApprovalDecision>;
@@ -225,7 +220,6 @@ impl fmt::Debug for SignInReply {
     }
 }
 
-/// Opens sign-in pages.
 pub trait Browser: fmt::Debug + Send + Sync {
     /// Shows the page. The future may stay pending: the callback listener receives the redirect.
     fn open_sign_in(&self, page: SignInPage) -> BoxFuture<SignInReply>;
@@ -250,7 +244,6 @@ pub trait Observer: fmt::Debug + Send + Sync {
     fn event(&self, event: ClientEvent);
 }
 
-/// Ignores every event.
 #[derive(Debug, Clone, Copy)]
 pub struct IgnoreEvents;
 

@@ -13,7 +13,6 @@ pub mod filter;
 pub mod guardian;
 pub mod host;
 pub mod install_link;
-mod instructions;
 mod message;
 pub mod oauth;
 mod process;

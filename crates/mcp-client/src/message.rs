@@ -25,7 +25,6 @@ const MAX_BATCH: usize = 1000;
 pub struct RawJson(Bytes);
 
 impl RawJson {
-    /// The JSON text.
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("null")
     }
@@ -35,7 +34,6 @@ impl RawJson {
         serde_json::from_slice(&self.0).unwrap_or(Value::Null)
     }
 
-    /// Serializes a value.
     pub fn from_value(value: &Value) -> Self {
         Self(Bytes::from(value.to_string()))
     }
@@ -51,7 +49,6 @@ impl fmt::Debug for RawJson {
     }
 }
 
-/// A JSON-RPC error response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RpcError {
     /// The code; 0 if the peer sent no integer.

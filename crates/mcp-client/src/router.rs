@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::error::{Error, ProcessExit};
+use crate::error::{Error, ProcessExit, ServerOutput};
 use crate::message::{Message, RawJson, RpcError, truncated_peer_text};
 use crate::sync::lock;
 
@@ -43,8 +43,8 @@ impl fmt::Display for Progress {
 
 #[derive(Debug, Clone)]
 pub(crate) enum CloseReason {
-    Exited { exit: ProcessExit, stderr: String, noise: Option<String> },
-    OutputClosed { stderr: String, noise: Option<String> },
+    Exited { exit: ProcessExit, output: ServerOutput },
+    OutputClosed { output: ServerOutput },
     InputStuck { queued: usize },
     Broken { reason: String },
     SessionGone,
@@ -54,8 +54,8 @@ pub(crate) enum CloseReason {
 impl CloseReason {
     pub(crate) fn error(&self) -> Error {
         match self.clone() {
-            Self::Exited { exit, stderr, noise } => Error::Exited { exit, stderr, noise },
-            Self::OutputClosed { stderr, noise } => Error::OutputClosed { stderr, noise },
+            Self::Exited { exit, output } => Error::Exited { exit, output },
+            Self::OutputClosed { output } => Error::OutputClosed { output },
             Self::InputStuck { queued } => Error::InputStuck { queued },
             Self::Broken { reason } => Error::Broken { reason },
             Self::SessionGone => Error::SessionLost,

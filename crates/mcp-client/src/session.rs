@@ -34,7 +34,7 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::message::{self, Params, RawJson, RequestMeta};
 use crate::oauth::credentials::Credentials;
-use crate::oauth::interactive::InteractiveSignIn;
+use crate::oauth::login::InteractiveSignIn;
 use crate::protocol::Era;
 use crate::redact::Redactor;
 use crate::router::{CloseReason, ListChanges, ProgressSink, RequestKind, Router};
@@ -45,7 +45,6 @@ use crate::transport::{Connection, OutgoingRequest, spawn_detached};
 pub const MAX_CALL_FACTOR: u32 = 12;
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The result of the handshake.
 #[derive(Debug, Clone, Default)]
 pub struct HandshakeResult {
     pub era: Era,
@@ -196,7 +195,6 @@ impl Session {
         self.inner.router.closed().await.error().redacted(&self.inner.host.redactor)
     }
 
-    /// Whether the session is closed.
     pub fn is_closed(&self) -> bool {
         self.inner.router.close_reason().is_some()
     }
@@ -225,14 +223,6 @@ impl Session {
         }
     }
 
-    /// The process group id of a local server.
-    pub fn process_group(&self) -> Option<i32> {
-        match &self.inner.connection {
-            Connection::Stdio(connection) => Some(connection.group_id()),
-            _ => None,
-        }
-    }
-
     /// Closes a session that the server has forgotten; the next call opens a new one.
     pub(crate) fn mark_lost(&self) {
         self.inner.router.close(CloseReason::SessionGone);
@@ -240,11 +230,6 @@ impl Session {
 
     pub(crate) async fn changed(&self) -> ListChanges {
         self.inner.router.changed().await
-    }
-
-    /// The end of a local server's standard error, and its first output line that is no message.
-    pub fn output_tail(&self) -> (String, Option<String>) {
-        self.inner.connection.output_tail()
     }
 
     pub(crate) async fn request(&self, request: Request<'_>) -> Result<RawJson, Error> {
@@ -342,8 +327,8 @@ impl Inner {
 
     fn too_late(&self, method: &str, after: Duration, timeouts: Timeouts) -> Error {
         if self.handshake.get().is_none() {
-            let (stderr, noise) = self.connection.output_tail();
-            return Error::ConnectTimeout { method: method.to_owned(), after, stderr, noise };
+            let output = self.connection.output_tail();
+            return Error::ConnectTimeout { method: method.to_owned(), after, output };
         }
         if timeouts.total > timeouts.idle && after == timeouts.total {
             return Error::CallTooLong { method: method.to_owned(), cap: after };

@@ -28,11 +28,8 @@ pub(crate) use raw_object::{
 };
 pub use uri_template::BegunUri;
 
-/// Maximum size of one tool definition.
 pub const MAX_TOOL_BYTES: usize = 256 * 1024;
-/// Maximum length of a native name.
 pub const MAX_NATIVE_NAME_BYTES: usize = 512;
-/// Maximum nesting depth of a schema.
 pub const MAX_SCHEMA_DEPTH: usize = 64;
 
 /// Whether `x-mcp-header` annotations apply.
@@ -45,7 +42,6 @@ pub enum HeaderMirroring {
     Ignore,
 }
 
-/// One page of a list.
 #[derive(Debug, Clone)]
 pub struct ListPage<T> {
     pub items: Vec<T>,
@@ -55,7 +51,6 @@ pub struct ListPage<T> {
     pub notes: Vec<String>,
 }
 
-/// An item that was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantinedItem {
     /// The name, or the position (`#3`) of an item without one.

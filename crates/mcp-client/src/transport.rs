@@ -14,7 +14,7 @@ pub(crate) mod tls;
 use bytes::Bytes;
 use tokio_util::task::TaskTracker;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ServerOutput};
 use crate::message::RawJson;
 use crate::router::ResponseWaiter;
 
@@ -64,11 +64,11 @@ impl Connection {
         }
     }
 
-    /// The end of a local server's standard error, and its first output line that is no message.
-    pub(crate) fn output_tail(&self) -> (String, Option<String>) {
+    /// The output of a local server.
+    pub(crate) fn output_tail(&self) -> ServerOutput {
         match self {
             Self::Stdio(connection) => connection.output_tail(),
-            _ => (String::new(), None),
+            _ => ServerOutput::default(),
         }
     }
 

@@ -14,19 +14,15 @@ use crate::tool::{Prompt, Resource, ResourceTemplate};
 /// The object whose argument is completed.
 #[derive(Debug, Clone, Copy)]
 pub enum Completed<'a> {
-    /// A prompt name.
     Prompt(&'a str),
-    /// A resource template.
     Template(&'a str),
 }
 
 impl Client {
-    /// The servers whose prompts are registered.
     pub fn servers_with_prompts(&self) -> Vec<String> {
         self.servers_with(|action| matches!(action, ToolAction::GetPrompt))
     }
 
-    /// The servers whose resources are registered.
     pub fn servers_with_resources(&self) -> Vec<String> {
         self.servers_with(|action| matches!(action, ToolAction::ReadResource))
     }

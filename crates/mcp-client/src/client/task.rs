@@ -148,7 +148,7 @@ impl WaitingTask<'_> {
                     if error.kind() == ErrorKind::Transient && failures < MAX_FAILED_POLLS =>
                 {
                     failures += 1;
-                    sleep(backoff::delay(failures)).await;
+                    sleep(backoff(failures)).await;
                 }
                 Err(error) => return Err(error),
             }

@@ -7,6 +7,7 @@
 mod device;
 mod identity;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
@@ -16,7 +17,7 @@ pub use self::device::{DeviceCode, DeviceCodeDisplay};
 use super::callback::{CALLBACK_PATH, Callback, CallbackListener, LoginOutcome, bind_pinned};
 use super::challenge;
 use super::credentials::Credentials;
-use super::discovery::{Discovery, DiscoveryHints, discover};
+use super::discovery::{Discovery, discover};
 use super::dpop::DpopKey;
 use super::identification::{DocumentExclusion, LoginFacts, LoginFrontend};
 use super::metadata::ServerMetadata;
@@ -27,11 +28,13 @@ use super::scope::{self, ScopeRequest};
 use super::token::{OAuthClient, TokenEndpoint, TokenResponse};
 use super::token_store::StoredTokens;
 use crate::error::oauth::{Error, Result};
-use crate::host::{BoxFuture, Browser, SignInPage, SignInReply};
+use crate::host::{BoxFuture, Browser, Host, SignInPage, SignInReply};
+use crate::redact::Redactor;
 use crate::url::is_secure;
 
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 const MAX_IDENTITIES: u32 = 3;
+const MAX_SIGN_INS: u32 = 2;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoginOptions<'a> {
@@ -49,6 +52,47 @@ pub(crate) struct SignInRequest<'a> {
     /// Tries a refused client document again.
     pub(crate) anew: bool,
     pub(crate) options: LoginOptions<'a>,
+}
+
+/// Interactive sign-in while a request waits.
+#[derive(Debug)]
+pub(crate) struct InteractiveSignIn<'a> {
+    credentials: Option<&'a Arc<Credentials>>,
+    browser: Option<&'a Arc<dyn Browser>>,
+    redactor: &'a Redactor,
+    /// When the request, or its last retry, began.
+    since: Instant,
+    attempts: u32,
+}
+
+impl<'a> InteractiveSignIn<'a> {
+    pub(crate) fn new(credentials: Option<&'a Arc<Credentials>>, host: &'a Host) -> Self {
+        let (browser, redactor) = (host.browser.as_ref(), &*host.redactor);
+        Self { credentials, browser, redactor, since: Instant::now(), attempts: 0 }
+    }
+
+    /// Signs in if the error can be resolved by it and a browser is available; the caller then
+    /// retries. Returns the error otherwise.
+    pub(crate) async fn resolve(&mut self, error: crate::Error) -> Result<(), crate::Error> {
+        let (Some(credentials), Some(browser)) = (self.credentials, self.browser) else {
+            return Err(error);
+        };
+        let (crate::Error::SignIn { challenge } | crate::Error::Forbidden { challenge, .. }) =
+            &error
+        else {
+            return Err(error);
+        };
+        if self.attempts == MAX_SIGN_INS || !credentials.sign_in_would_help(&error) {
+            return Err(error);
+        }
+        self.attempts += 1;
+        let challenge = challenge.as_deref();
+        let options = LoginOptions::default();
+        let request = SignInRequest { since: self.since, anew: false, options };
+        let signed_in = credentials.sign_in(&**browser, challenge, request).await;
+        self.since = Instant::now();
+        signed_in.map_err(|error| error.redacted(self.redactor))
+    }
 }
 
 impl Credentials {
@@ -137,9 +181,8 @@ impl Login<'_> {
             refused: !self.anew && store.has_refused_document(),
             supports_client_documents: before.map(|found| found.server.supports_client_documents),
         };
-        let hints =
-            DiscoveryHints { challenges: self.scopes.challenges, prefer: issuer.as_deref() };
-        let discovery = discover(&self.credentials.http, hints);
+        let challenges = self.scopes.challenges;
+        let discovery = discover(&self.credentials.http, challenges, issuer.as_deref());
         if let Some(display) = self.options.device {
             let found = discovery.await?;
             store.save_metadata(&found)?;

@@ -17,7 +17,6 @@ enum Pattern {
 const MARK: &[u8] = b"[redacted]";
 const MAX_GAP_BYTES: usize = 8;
 
-/// Minimum length of a token after its prefix.
 const MIN_TOKEN_BYTES: usize = 8;
 
 #[rustfmt::skip] // a table of words

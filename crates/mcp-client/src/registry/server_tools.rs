@@ -50,26 +50,24 @@ impl ServerTools {
         let natives = part.admitted(policy, &catalogue.tools);
         for NativeTool { name, tool, rival } in &natives.tools {
             match rival {
-                Some(rival) => part.skip(
-                    &tool.name,
-                    format!(
-                        "`{name}` is also the name of `{}`; both are skipped",
-                        printable_excerpt(&rival.name)
-                    ),
-                ),
+                Some(rival) => {
+                    let rival = printable_excerpt(&rival.name);
+                    let reason =
+                        format!("`{name}` is also the name of `{rival}`; both are skipped");
+                    part.skip(&tool.name, reason);
+                }
                 None => part.add_native(name, tool, trust, policy),
             }
         }
         for utility in utilities(server, policy, catalogue) {
             let name: Arc<str> = registered_name(server, utility.action.native_name()).into();
             match natives.by_name.get(&name) {
-                Some(&at) => part.skip(
-                    utility.action.native_name(),
-                    format!(
-                        "`{name}` is already the name of the server's own `{}`",
-                        printable_excerpt(&natives.tools[at].tool.name)
-                    ),
-                ),
+                Some(&at) => {
+                    let own = printable_excerpt(&natives.tools[at].tool.name);
+                    let reason =
+                        format!("`{name}` is already the name of the server's own `{own}`");
+                    part.skip(utility.action.native_name(), reason);
+                }
                 None => part.add_utility(name, utility, trust, policy),
             }
         }
@@ -90,14 +88,13 @@ impl ServerTools {
 
     /// Remarks on repaired tools.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.entries.iter().flat_map(|entry| {
-            let (name, notes) = match &entry.action {
-                ToolAction::Tool(tool) => {
-                    (printable_excerpt(&tool.name), tool.model_schema.notes.as_slice())
-                }
-                _ => (String::new(), &[][..]),
-            };
-            notes.iter().map(move |note| format!("tool `{name}`: {note}"))
+        let tools = self.entries.iter().filter_map(|entry| match &entry.action {
+            ToolAction::Tool(tool) => Some(tool),
+            _ => None,
+        });
+        tools.flat_map(|tool| {
+            let name = printable_excerpt(&tool.name);
+            tool.model_schema.notes.iter().map(move |note| format!("tool `{name}`: {note}"))
         })
     }
 
@@ -138,12 +135,10 @@ impl ServerTools {
         let described = tool.description.as_deref().map(strip_tag_characters);
         let description: Arc<str> = match described {
             Some(text) if !text.trim().is_empty() => Arc::from(&*text),
-            _ => format!(
-                "Tool `{}` of the MCP server `{}`.",
-                printable_excerpt(&tool.name),
-                self.server
-            )
-            .into(),
+            _ => {
+                let name = printable_excerpt(&tool.name);
+                format!("Tool `{name}` of the MCP server `{}`.", self.server).into()
+            }
         };
         let model_schema = &tool.model_schema;
         self.push(RegisteredTool {

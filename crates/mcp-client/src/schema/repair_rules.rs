@@ -89,13 +89,13 @@ fn definitions(node: &mut Object, log: &mut RepairLog) {
         _ => Map::new(),
     };
     let before = old.len();
-    let names: Vec<String> = old.keys().cloned().collect();
-    for name in names {
-        let free = new.get(&name).is_none_or(|other| old.get(&name) == Some(other));
-        if free && let Some(schema) = old.remove(&name) {
-            new.insert(name, schema);
+    old.retain(|name, schema| {
+        let is_free = new.get(name).is_none_or(|other| other == schema);
+        if is_free {
+            new.insert(name.clone(), schema.take());
         }
-    }
+        !is_free
+    });
     if old.len() < before || before == 0 {
         log.record("renamed `definitions` to `$defs`");
     }
@@ -200,14 +200,11 @@ fn required(node: &mut Object, log: &mut RepairLog) {
         _ => None,
     };
     let mut seen: HashSet<&str, RandomState> = HashSet::default();
-    let mut kept: Vec<Value> = Vec::with_capacity(names.len());
-    for name in names {
-        let Value::String(text) = name else { continue };
-        let known = properties.is_none_or(|properties| properties.contains_key(text));
-        if known && seen.insert(text) {
-            kept.push(name.clone());
-        }
-    }
+    let is_known = |text: &str| properties.is_none_or(|known| known.contains_key(text));
+    let kept = names
+        .iter()
+        .filter(|name| name.as_str().is_some_and(|text| is_known(text) && seen.insert(text)));
+    let kept: Vec<Value> = kept.cloned().collect();
     if kept.len() == names.len() {
         return;
     }

@@ -17,7 +17,6 @@ use crate::transport::Connection;
 /// Maximum number of suggestions for one argument, a limit of the protocol.
 const MAX_COMPLETIONS: usize = 100;
 
-/// The reply to a call.
 #[derive(Debug)]
 pub enum CallReply {
     Done(ToolOutcome),
@@ -71,7 +70,6 @@ impl Session {
         Ok(CallReply::Done(outcome))
     }
 
-    /// Calls `resources/read`.
     pub async fn read_resource(
         &self,
         uri: &str,
@@ -82,7 +80,6 @@ impl Session {
         content::resource_outcome(answer.text()).map_err(Error::from)
     }
 
-    /// Calls `prompts/get`.
     pub async fn get_prompt(
         &self,
         name: &str,

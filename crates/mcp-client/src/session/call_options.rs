@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::Inner;
 use crate::router::ProgressSink;
 
-/// Options of a call.
 #[derive(Clone, Default)]
 pub struct CallOptions {
     pub progress: Option<ProgressSink>,

@@ -17,10 +17,9 @@ use crate::content;
 use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::host::Host;
-use crate::instructions::MAX_INSTRUCTION_BYTES;
 use crate::message::{Params, RpcError, truncated};
 use crate::oauth::credentials::Credentials;
-use crate::oauth::interactive::InteractiveSignIn;
+use crate::oauth::login::InteractiveSignIn;
 use crate::protocol::{Era, LEGACY_VERSIONS};
 use crate::router::Router;
 use crate::transport::http::HttpConnection;
@@ -29,9 +28,9 @@ use crate::transport::sse::SseConnection;
 use crate::transport::stdio::{StdioConnection, StdioContext};
 use crate::transport::{Connection, preflight};
 
+const MAX_INSTRUCTION_BYTES: usize = 4096;
 const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A completed step of connecting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectStep {
     pub name: &'static str,
@@ -39,7 +38,6 @@ pub struct ConnectStep {
     pub took: Duration,
 }
 
-/// Receives each step.
 pub type StepObserver<'a> = &'a (dyn Fn(ConnectStep) + Send + Sync);
 
 #[derive(Debug, Default)]
@@ -345,7 +343,6 @@ impl SessionConnector<'_> {
         })
     }
 
-    /// Reports a step and returns its result.
     fn report_step<T>(
         &self,
         name: &'static str,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{HandshakeResult, Inner, Request, Timeouts};
 use crate::error::Error;
 use crate::message::{self, Params, RawJson, RpcError, truncated_peer_text};
-use crate::oauth::interactive::InteractiveSignIn;
+use crate::oauth::login::InteractiveSignIn;
 use crate::protocol::{
     Era, LEGACY_VERSIONS, STATELESS_VERSION, client_capabilities, initialize_params,
 };

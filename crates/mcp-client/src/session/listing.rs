@@ -19,7 +19,7 @@ pub(crate) const MAX_ITEMS: usize = 20_000;
 const UNDECLARED_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Session {
-    /// Lists the tools, bypassing the cache, and whether the server has resources and prompts.
+    /// Lists the tools anew, and whether the server has resources and prompts.
     pub async fn list_tools(&self) -> Result<ServerCatalogue, Error> {
         self.inner.cache.clear();
         let mut catalogue = self.catalogue_without_tools();
@@ -27,7 +27,7 @@ impl Session {
         let is_declared = !self.handshake().capabilities["tools"].is_null();
         let rule = if self.mirrors() { HeaderMirroring::Mirror } else { HeaderMirroring::Ignore };
         let read = |result: &str| tools_page(result, rule);
-        let listing = self.list("tools/list", read, CachePolicy::Bypass);
+        let listing = self.list("tools/list", read);
         // A server without tools need not respond at all.
         let within = if is_declared { Duration::MAX } else { UNDECLARED_TOOLS_TIMEOUT };
         let Ok(listed) = tokio::time::timeout(within, listing).await else { return Ok(catalogue) };
@@ -59,19 +59,16 @@ impl Session {
         ServerCatalogue { resources, prompts, ..ServerCatalogue::default() }
     }
 
-    /// Calls `resources/list`.
     pub async fn list_resources(&self) -> Result<ListPage<Resource>, Error> {
-        self.list("resources/list", resources_page, CachePolicy::Use).await
+        self.list("resources/list", resources_page).await
     }
 
-    /// Calls `resources/templates/list`.
     pub async fn list_templates(&self) -> Result<ListPage<ResourceTemplate>, Error> {
-        self.list("resources/templates/list", templates_page, CachePolicy::Use).await
+        self.list("resources/templates/list", templates_page).await
     }
 
-    /// Calls `prompts/list`.
     pub async fn list_prompts(&self) -> Result<ListPage<Prompt>, Error> {
-        self.list("prompts/list", prompts_page, CachePolicy::Use).await
+        self.list("prompts/list", prompts_page).await
     }
 
     /// Lists all pages, to the end or to a limit, within twice the connect timeout.
@@ -79,10 +76,9 @@ impl Session {
         &self,
         method: &str,
         read: impl Fn(&str) -> Result<ListPage<T>, DecodeError>,
-        policy: CachePolicy,
     ) -> Result<ListPage<T>, Error> {
         let within = self.inner.entry.connect_timeout.saturating_mul(2);
-        let all = self.pages(method, read, policy);
+        let all = self.pages(method, read);
         let late = || Error::CallTimeout { method: method.to_owned(), idle: within };
         tokio::time::timeout(within, all).await.unwrap_or_else(|_| Err(late()))
     }
@@ -91,12 +87,11 @@ impl Session {
         &self,
         method: &str,
         read: impl Fn(&str) -> Result<ListPage<T>, DecodeError>,
-        policy: CachePolicy,
     ) -> Result<ListPage<T>, Error> {
         let mut listed = ListPage::default();
         let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
-            let page = read(self.page(method, cursor.as_deref(), policy).await?.text())?;
+            let page = read(self.page(method, cursor.as_deref()).await?.text())?;
             listed.items.extend(page.items);
             listed.quarantined.extend(page.quarantined);
             listed.notes.extend(page.notes);
@@ -119,15 +114,9 @@ impl Session {
         Ok(listed)
     }
 
-    async fn page(
-        &self,
-        method: &str,
-        cursor: Option<&str>,
-        policy: CachePolicy,
-    ) -> Result<RawJson, Error> {
+    async fn page(&self, method: &str, cursor: Option<&str>) -> Result<RawJson, Error> {
         let key = format!("{method} {}", cursor.unwrap_or_default());
-        if policy == CachePolicy::Use
-            && !self.is_closed()
+        if !self.is_closed()
             && let Some(kept) = self.inner.cache.find(&key)
         {
             return Ok(kept);
@@ -144,10 +133,4 @@ impl Session {
         }
         Ok(answer)
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CachePolicy {
-    Bypass,
-    Use,
 }

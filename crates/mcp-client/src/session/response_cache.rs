@@ -15,7 +15,6 @@ use crate::sync::lock;
 
 const MAX_ENTRIES: usize = 64;
 const MAX_ENTRY_BYTES: usize = 1024 * 1024;
-/// Maximum time to live, whatever the server requests.
 const MAX_AGE: Duration = Duration::from_hours(1);
 
 #[derive(Debug, Default)]

@@ -30,7 +30,6 @@ const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 const MAX_MESSAGE_BYTES: usize = 1000;
 /// Requested time to live of a task at a legacy server: a later process may get its result.
 const TIME_TO_LIVE: Duration = Duration::from_hours(24);
-/// Maximum number of questions that one task may ask.
 pub(crate) const MAX_QUESTIONS: u32 = 64;
 
 /// A started task. Its progress is reported until this is dropped.
@@ -60,7 +59,6 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// The name of the status in the protocol.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Working => "working",

@@ -37,7 +37,6 @@ pub(crate) struct ServerHandle {
     pub(crate) status: watch::Receiver<ServerStatus>,
     pub(super) session: watch::Receiver<Option<Session>>,
     pub(super) commands: mpsc::Sender<SupervisorCommand>,
-    /// Reconnects the server at once.
     pub(crate) reconnect: Arc<Notify>,
     /// Replaces the entry; the connection stays.
     pub(crate) entry: Arc<watch::Sender<Arc<ServerEntry>>>,

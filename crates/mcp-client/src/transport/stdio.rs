@@ -24,7 +24,7 @@ use self::stdin_queue::StdinQueue;
 use super::environment;
 use super::line_decoder::{Line, LineDecoder, MAX_LINE_BYTES};
 use crate::config::StdioEndpoint;
-use crate::error::{Error, ProcessExit, Result};
+use crate::error::{Error, ProcessExit, Result, ServerOutput};
 use crate::guardian::Guardian;
 use crate::host::Host;
 use crate::message::{self, Message, truncated};
@@ -145,9 +145,8 @@ impl StdioConnection {
         self.ended.cancelled().await;
     }
 
-    /// The end of standard error, and the first line of standard output that is no message.
-    pub(crate) fn output_tail(&self) -> (String, Option<String>) {
-        self.output.output_tail()
+    pub(crate) fn output_tail(&self) -> ServerOutput {
+        self.output.tail()
     }
 
     pub(crate) fn group_id(&self) -> i32 {
@@ -194,7 +193,7 @@ impl ProcessMonitor {
         group.terminate().await;
         let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.child.wait()).await;
         if let Some(log) = &mut self.log {
-            log.close(&self.output.output_tail().0, &self.output.redactor);
+            log.close(&self.output.tail().stderr, &self.output.redactor);
         }
     }
 
@@ -229,25 +228,20 @@ impl ProcessMonitor {
     async fn after_output(&mut self) -> CloseReason {
         self.take_rest();
         self.stdout = None;
-        let mut errors = Vec::new();
-        let status = tokio::time::timeout(EXIT_TIMEOUT_AFTER_EOF, self.child.wait()).await;
-        self.drain(&mut errors).await;
-        if let Ok(status) = status {
-            self.exited(status.ok())
-        } else {
-            let (stderr, noise) = self.output.output_tail();
-            CloseReason::OutputClosed { stderr, noise }
-        }
+        let exited = self.wait_for_exit().await;
+        exited.unwrap_or_else(|| CloseReason::OutputClosed { output: self.output.tail() })
     }
 
     /// The input is closed; the exit usually follows at once.
     async fn after_input(&mut self) -> CloseReason {
+        let reason = "the server closed its input".to_owned();
+        self.wait_for_exit().await.unwrap_or(CloseReason::Broken { reason })
+    }
+
+    async fn wait_for_exit(&mut self) -> Option<CloseReason> {
         let status = tokio::time::timeout(EXIT_TIMEOUT_AFTER_EOF, self.child.wait()).await;
         self.drain(&mut Vec::new()).await;
-        match status {
-            Ok(status) => self.exited(status.ok()),
-            Err(_) => CloseReason::Broken { reason: "the server closed its input".to_owned() },
-        }
+        status.ok().map(|status| self.exited(status.ok()))
     }
 
     /// Reads what an exited process left in its pipes. Grandchildren may hold them open.
@@ -279,8 +273,7 @@ impl ProcessMonitor {
     }
 
     fn exited(&self, status: Option<ExitStatus>) -> CloseReason {
-        let (stderr, noise) = self.output.output_tail();
-        CloseReason::Exited { exit: exit_of(status), stderr, noise }
+        CloseReason::Exited { exit: exit_of(status), output: self.output.tail() }
     }
 
     fn take_lines(&mut self) {
@@ -417,12 +410,13 @@ impl OutputTail {
         }
     }
 
-    fn output_tail(&self) -> (String, Option<String>) {
+    fn tail(&self) -> ServerOutput {
         let mut state = lock(&self.state);
         let cut = state.cut;
         let bytes = state.stderr.make_contiguous();
         let start = if cut { memchr::memchr(b'\n', bytes).map_or(0, |at| at + 1) } else { 0 };
         let tail = String::from_utf8_lossy(&bytes[start..]).into_owned();
-        (self.redactor.redact(tail.trim_end()).into_owned(), state.noise.clone())
+        let stderr = self.redactor.redact(tail.trim_end()).into_owned();
+        ServerOutput { stderr, noise: state.noise.clone() }
     }
 }

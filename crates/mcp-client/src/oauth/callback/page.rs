@@ -20,7 +20,6 @@ use super::LoginOutcome;
 
 const MAX_TEXT_CHARS: usize = 1_000;
 
-/// The style of all pages.
 static STYLE: LazyLock<String> = LazyLock::new(|| format!("{}{OWN_STYLE}", pages::BASE_STYLE.text));
 
 const OWN_STYLE: &str = "\

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::super::challenge::{self, Challenge};
-use super::super::discovery::{self, Discovery, DiscoveryHints};
+use super::super::discovery::{self, Discovery};
 use super::super::token::{OAuthClient, TokenEndpoint, TokenResponse};
 use super::super::token_store::StoredTokens;
 use super::{AccessToken, Credentials, GrantContext};
@@ -122,8 +122,7 @@ impl Credentials {
 
     /// The issuer's current metadata, if its token endpoint changed.
     async fn found_anew(&self, tokens: &StoredTokens, old: &Discovery) -> Option<Discovery> {
-        let hints = DiscoveryHints { challenges: &[], prefer: Some(&tokens.issuer) };
-        let found = discovery::discover(&self.http, hints).await.ok()?;
+        let found = discovery::discover(&self.http, &[], Some(&tokens.issuer)).await.ok()?;
         let is_news = found.server.issuer == tokens.issuer
             && found.server.token_endpoint != old.server.token_endpoint;
         if !is_news || self.store.save_metadata(&found).is_err() {
@@ -231,9 +230,8 @@ impl Credentials {
         if let Some(kept) = self.known().filter(|kept| kept.server.issuer == tokens.issuer) {
             return Ok(kept);
         }
-        let prefer = (!tokens.issuer.is_empty()).then_some(tokens.issuer.as_str());
-        let found =
-            discovery::discover(&self.http, DiscoveryHints { challenges: &[], prefer }).await?;
+        let preferred = (!tokens.issuer.is_empty()).then_some(tokens.issuer.as_str());
+        let found = discovery::discover(&self.http, &[], preferred).await?;
         // A refresh token may only be sent to its issuer.
         if found.server.issuer != tokens.issuer {
             return Err(RenewalError::SignInNeeded);
@@ -244,10 +242,8 @@ impl Credentials {
 
     /// Whether the server now trusts another issuer than that of the token.
     pub(super) async fn has_moved(&self, used: &AccessToken, challenges: &[Challenge]) -> bool {
-        let hints = DiscoveryHints { challenges, prefer: None };
-        let issuers =
-            tokio::time::timeout(ISSUER_CHECK_TIMEOUT, discovery::issuers(&self.http, hints)).await;
-        let issuers = issuers.ok().flatten();
+        let issuers = discovery::issuers(&self.http, challenges);
+        let issuers = tokio::time::timeout(ISSUER_CHECK_TIMEOUT, issuers).await.ok().flatten();
         let moved = issuers.is_some_and(|issuers| {
             !used.tokens.issuer.is_empty() && !issuers.contains(&used.tokens.issuer)
         });

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
 use super::super::challenge::Challenge;
-use super::super::discovery::{Discovery, DiscoveryHints, discover};
+use super::super::discovery::{Discovery, discover};
 use super::super::dpop::DpopKey;
 use super::super::oauth_http::{FormTarget, one_line_excerpt};
 use super::super::pkce::random_token;
@@ -27,7 +27,7 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 impl Credentials {
     /// Requests tokens by the entry's `flow`. A refusal is final.
     pub(super) async fn obtain(&self, challenges: &[Challenge]) -> Result<StoredTokens> {
-        let found = discover(&self.http, DiscoveryHints { challenges, prefer: None }).await?;
+        let found = discover(&self.http, challenges, None).await?;
         self.store.save_metadata(&found)?;
         let client = self.configured_client(&found.server)?;
         let configured = self.options.scope.as_ref().map(|scope| scope.value().trim());
