@@ -275,7 +275,9 @@ impl Client {
             };
             slots.push(slot);
         }
-        old.into_values().for_each(|slot| slot.handle.stop.cancel());
+        for gone in old.into_values() {
+            gone.handle.stop.cancel();
+        }
         self.inner.shared.rebuild(&slots);
         report
     }

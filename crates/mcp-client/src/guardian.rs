@@ -93,7 +93,10 @@ impl Guardian {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         state.child = command.spawn().ok();
-        let all: String = state.groups.iter().map(|group| format!("+{group}\n")).collect();
+        let mut all = String::new();
+        for group in &state.groups {
+            all.push_str(&format!("+{group}\n"));
+        }
         let _ = write(state, &all);
     }
 }

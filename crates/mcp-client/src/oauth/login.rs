@@ -343,15 +343,13 @@ impl Login<'_> {
         };
         let (issuer, issuer_required) = (server.issuer.clone(), server.sends_issuer);
         let expected = ExpectedRedirect { state, issuer, issuer_required };
-        // A redirected tab needs no new page.
-        let opened: BoxFuture<SignInReply> = match round.tab.take() {
-            Some(tab) => {
-                tab.answer(LoginOutcome::Continue { address }).await;
-                Box::pin(std::future::pending())
-            }
-            None => self.browser.open_sign_in(page.clone()),
-        };
-        let received = self.receive(&target.listener, &expected, page, opened, &mut round.tab);
+        let mut page = Some(page);
+        if let Some(tab) = round.tab.take() {
+            tab.answer(LoginOutcome::Continue { address }).await;
+            // A redirected tab needs no new page.
+            page = None;
+        }
+        let received = self.receive(&target.listener, &expected, page, &mut round.tab);
         tokio::select! {
             code = received => Ok(Some((code?, verifier))),
             () = sleep_until(end) => Ok(None),
@@ -385,12 +383,18 @@ impl Login<'_> {
         &self,
         listener: &CallbackListener,
         expected: &ExpectedRedirect,
-        mut page: SignInPage,
-        mut opened: BoxFuture<SignInReply>,
+        mut page: Option<SignInPage>,
         tab: &mut Option<Callback>,
     ) -> Result<AuthorizationCode> {
         let redirect = listener.redirect(expected);
         tokio::pin!(redirect);
+        let open = |page: Option<&SignInPage>| -> BoxFuture<SignInReply> {
+            match page {
+                Some(page) => self.browser.open_sign_in(page.clone()),
+                None => Box::pin(std::future::pending()),
+            }
+        };
+        let mut opened = open(page.as_ref());
         loop {
             let pasted = tokio::select! {
                 mut callback = &mut redirect => {
@@ -415,8 +419,10 @@ impl Login<'_> {
                 },
                 None => "not a redirect URL of this sign-in",
             };
-            page.problem = Some(problem.to_owned());
-            opened = self.browser.open_sign_in(page.clone());
+            if let Some(page) = &mut page {
+                page.problem = Some(problem.to_owned());
+            }
+            opened = open(page.as_ref());
         }
     }
 }

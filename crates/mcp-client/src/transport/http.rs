@@ -131,38 +131,35 @@ impl HttpConnection {
         let mut events = EventReader::new(response, None);
         let mut tries = 0;
         loop {
-            let step = tokio::select! {
-                step = events.next() => step?,
+            let event = tokio::select! {
+                event = events.next() => event?,
                 answer = &mut waiter.answer => return answer.unwrap_or(Err(Error::Closed)),
             };
-            match step {
-                Some(event) => {
-                    tries = 0;
-                    if let Some(outcome) = shared.take(&event.data, outgoing) {
-                        self.finish_stream(events).await;
-                        return outcome;
-                    }
+            if let Some(event) = event {
+                tries = 0;
+                if let Some(outcome) = shared.take(&event.data, outgoing) {
+                    self.finish_stream(events).await;
+                    return outcome;
                 }
-                None => {
-                    let resumable = events.last_id().is_some() && !shared.stateless();
-                    if !resumable || tries == MAX_RESUMES {
-                        return Err(Error::broken("the stream ended before the response"));
-                    }
-                    tries += 1;
-                    let resumed = tokio::select! {
-                        resumed = shared.resume(&events) => resumed,
-                        answer = &mut waiter.answer => return answer.unwrap_or(Err(Error::Closed)),
-                    };
-                    match resumed {
-                        Ok(resumed) => events = resumed,
-                        // The next iteration retries.
-                        Err(Error::Unreachable { .. } | Error::Broken { .. }) => {}
-                        // The server accepted the request before, so the outcome is unknown.
-                        Err(error) => {
-                            let reason = format!("cannot resume the response: {error}");
-                            return Err(Error::broken(reason));
-                        }
-                    }
+                continue;
+            }
+            let resumable = events.last_id().is_some() && !shared.stateless();
+            if !resumable || tries == MAX_RESUMES {
+                return Err(Error::broken("the stream ended before the response"));
+            }
+            tries += 1;
+            let resumed = tokio::select! {
+                resumed = shared.resume(&events) => resumed,
+                answer = &mut waiter.answer => return answer.unwrap_or(Err(Error::Closed)),
+            };
+            match resumed {
+                Ok(resumed) => events = resumed,
+                // The next iteration retries.
+                Err(Error::Unreachable { .. } | Error::Broken { .. }) => {}
+                // The server accepted the request before, so the outcome is unknown.
+                Err(error) => {
+                    let reason = format!("cannot resume the response: {error}");
+                    return Err(Error::broken(reason));
                 }
             }
         }
