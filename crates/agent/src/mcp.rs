@@ -430,18 +430,13 @@ pub(crate) fn already_told(exit: Exit) -> Diagnostic {
 /// An error on one line, and the output of the server's process.
 pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec<String>) {
     use mcp_client::Error;
-    let (summary, stderr, noise) = match error {
-        Error::Exited { exit, stderr, noise } => {
-            (format!("the server {exit}"), stderr.as_str(), noise.as_deref())
+    let (summary, output) = match error {
+        Error::Exited { exit, output } => (format!("the server {exit}"), output),
+        Error::OutputClosed { output } => {
+            ("the server closed its output but is still running".to_owned(), output)
         }
-        Error::OutputClosed { stderr, noise } => (
-            "the server closed its output but is still running".to_owned(),
-            &**stderr,
-            noise.as_deref(),
-        ),
-        Error::ConnectTimeout { method, after, stderr, noise } => {
-            let summary = format!("no answer to `{method}` within {} s", after.as_secs_f32());
-            (summary, stderr.as_str(), noise.as_deref())
+        Error::ConnectTimeout { method, after, output } => {
+            (format!("no answer to `{method}` within {} s", after.as_secs_f32()), output)
         }
         Error::OutcomeUnknown { tool, cause } => {
             let (cause, lines) = told(shown, cause);
@@ -449,9 +444,9 @@ pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec
         }
         other => return (shown.lines(&other.to_string(), "  "), Vec::new()),
     };
-    let mut lines: Vec<String> =
-        shown.tail(stderr).into_iter().map(|line| format!("standard error: {line}")).collect();
-    lines.extend(noise.map(|noise| {
+    let stderr = shown.tail(&output.stderr).into_iter();
+    let mut lines: Vec<String> = stderr.map(|line| format!("standard error: {line}")).collect();
+    lines.extend(output.noise.as_ref().map(|noise| {
         format!("standard output contained text that is not a message: {}", shown.line(noise))
     }));
     (summary, lines)

@@ -8,7 +8,7 @@ mod utility;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -29,6 +29,7 @@ use crate::session::{
 use crate::supervisor::{
     CallEffect, PublishTools, ServerHandle, ServerState, ServerStatus, Supervisor,
 };
+use crate::sync::lock;
 
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -62,7 +63,6 @@ struct ServerSlot {
 }
 
 /// The servers that a reload affects, grouped by effect.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReloadReport {
     pub added: Vec<String>,
@@ -73,39 +73,27 @@ pub struct ReloadReport {
     pub unchanged: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReloadAction {
-    Add,
-    Restart,
-    Update,
-    Keep,
-}
-
-impl ReloadAction {
-    fn of(old: Option<&ServerEntry>, new: &ServerEntry) -> Self {
-        match old {
-            None => Self::Add,
-            Some(old) if old == new => Self::Keep,
-            Some(old) if old.same_connection(new) => Self::Update,
-            Some(_) => Self::Restart,
-        }
-    }
-}
-
 impl ReloadReport {
-    /// Whether the reload changes nothing.
     pub fn is_empty(&self) -> bool {
         let Self { added, removed, restarted, updated, unchanged: _ } = self;
         [added, removed, restarted, updated].iter().all(|names| names.is_empty())
     }
 
-    fn of(&mut self, action: ReloadAction) -> &mut Vec<String> {
-        match action {
-            ReloadAction::Add => &mut self.added,
-            ReloadAction::Restart => &mut self.restarted,
-            ReloadAction::Update => &mut self.updated,
-            ReloadAction::Keep => &mut self.unchanged,
+    fn of(slots: &[ServerSlot], entries: &[ServerEntry]) -> Self {
+        let mut report = Self::default();
+        for entry in entries {
+            let list = match slots.iter().find(|slot| slot.entry.name == entry.name) {
+                None => &mut report.added,
+                Some(slot) if *slot.entry == *entry => &mut report.unchanged,
+                Some(slot) if slot.entry.same_connection(entry) => &mut report.updated,
+                Some(_) => &mut report.restarted,
+            };
+            list.push(entry.name.clone());
         }
+        let is_gone =
+            |slot: &&ServerSlot| entries.iter().all(|entry| entry.name != slot.entry.name);
+        report.removed.extend(slots.iter().filter(is_gone).map(|slot| slot.entry.name.clone()));
+        report
     }
 }
 
@@ -128,7 +116,7 @@ impl Client {
         let host = Arc::new(host);
         let inner = Inner { host, guardian, tasks: TaskTracker::new(), shared: Arc::new(shared) };
         let client = Self { inner: Arc::new(inner) };
-        let mut slots = client.inner.shared.lock();
+        let mut slots = client.inner.slots();
         slots.extend(entries.into_iter().map(|entry| client.inner.slot(Arc::new(entry), None)));
         drop(slots);
         client
@@ -146,26 +134,26 @@ impl Client {
 
     /// The status of each server, in the order of the configuration.
     pub fn status(&self) -> Vec<ServerStatus> {
-        let slots = self.inner.shared.lock();
+        let slots = self.inner.slots();
         slots.iter().map(|slot| slot.handle.status.borrow().clone()).collect()
     }
 
     /// The instructions for models of the servers that have tools, by server.
     pub fn instructions(&self) -> Vec<(String, Arc<str>)> {
-        let slots = self.inner.shared.lock();
+        let slots = self.inner.slots();
         let with_tools = slots.iter().filter(|slot| slot.part.is_some());
-        let told = with_tools.filter_map(|slot| {
+        let instructions = with_tools.filter_map(|slot| {
             let text = slot.handle.status.borrow().instructions.clone()?;
             let is_used = slot.entry.rejects_instructions(&text).is_none();
             is_used.then(|| (slot.entry.name.clone(), text))
         });
-        told.collect()
+        instructions.collect()
     }
 
     /// Waits until no server is connecting any more, at most `most`.
     pub async fn wait_until_settled(&self, most: Duration) {
         let watched: Vec<_> =
-            self.inner.shared.lock().iter().map(|slot| slot.handle.status.clone()).collect();
+            self.inner.slots().iter().map(|slot| slot.handle.status.clone()).collect();
         let all = async {
             for mut status in watched {
                 let _ = status.wait_for(|status| status.state.is_settled()).await;
@@ -191,7 +179,7 @@ impl Client {
 
     /// The required servers that are not available.
     pub fn missing_required(&self) -> Vec<ServerStatus> {
-        let slots = self.inner.shared.lock();
+        let slots = self.inner.slots();
         let required = slots.iter().filter(|slot| slot.entry.required && slot.entry.enabled);
         let status = required.map(|slot| slot.handle.status.borrow().clone());
         status
@@ -264,52 +252,38 @@ impl Client {
 
     /// The report that [`Client::reload`] would return for these entries.
     pub fn plan_reload(&self, entries: &[ServerEntry]) -> ReloadReport {
-        let mut plan = ReloadReport::default();
-        let slots = self.inner.shared.lock();
-        for entry in entries {
-            let old = slots.iter().find(|slot| slot.entry.name == entry.name);
-            plan.of(ReloadAction::of(old.map(|slot| &*slot.entry), entry)).push(entry.name.clone());
-        }
-        let is_gone =
-            |slot: &&ServerSlot| entries.iter().all(|entry| entry.name != slot.entry.name);
-        plan.removed.extend(slots.iter().filter(is_gone).map(|slot| slot.entry.name.clone()));
-        plan
+        ReloadReport::of(&self.inner.slots(), entries)
     }
 
     /// Makes the set of servers equal to `entries` and leaves unchanged servers alone. A restarted
     /// server stops before it starts again.
     pub fn reload(&self, entries: Vec<ServerEntry>) -> ReloadReport {
-        let mut done = ReloadReport::default();
-        let mut slots = self.inner.shared.lock();
+        let mut slots = self.inner.slots();
+        let mut report = ReloadReport::of(&slots, &entries);
+        report.removed.sort_unstable();
         let mut old: BTreeMap<String, ServerSlot> =
             slots.drain(..).map(|slot| (slot.entry.name.clone(), slot)).collect();
         for entry in entries {
-            let name = entry.name.clone();
             let entry = Arc::new(entry);
-            let before = old.remove(&name);
-            let action = ReloadAction::of(before.as_ref().map(|slot| &*slot.entry), &entry);
-            done.of(action).push(name);
-            let slot = match (before, action) {
-                (Some(slot), ReloadAction::Keep) => slot,
-                (Some(slot), ReloadAction::Update) => {
-                    slot.handle.update_entry(Arc::clone(&entry));
+            let slot = match old.remove(&entry.name) {
+                Some(slot) if slot.entry == entry => slot,
+                Some(slot) if slot.entry.same_connection(&entry) => {
+                    slot.handle.entry.send_replace(Arc::clone(&entry));
                     ServerSlot { entry, ..slot }
                 }
-                (before, _) => self.inner.slot(entry, before.map(|slot| slot.handle)),
+                before => self.inner.slot(entry, before.map(|slot| slot.handle)),
             };
             slots.push(slot);
         }
-        for (name, slot) in old {
-            slot.handle.stop.cancel();
-            done.removed.push(name);
+        for gone in old.into_values() {
+            gone.handle.stop.cancel();
         }
         self.inner.shared.rebuild(&slots);
-        done
+        report
     }
 
-    /// Reconnects a server at once.
     pub fn reconnect(&self, name: &str) -> Result<(), Error> {
-        self.handle(name)?.reconnect();
+        self.handle(name)?.reconnect.notify_one();
         Ok(())
     }
 
@@ -321,10 +295,23 @@ impl Client {
     }
 
     fn handle(&self, server: &str) -> Result<ServerHandle, Error> {
-        let slots = self.inner.shared.lock();
+        let slots = self.inner.slots();
         let slot = slots.iter().find(|slot| slot.entry.name == server);
         let unknown = || Error::UnknownServer { name: server.to_owned() };
         slot.map(|slot| slot.handle.clone()).ok_or_else(unknown)
+    }
+
+    /// Runs a call that only reads on a server's session; `label` names it in errors.
+    async fn read<T, F>(
+        &self,
+        server: &str,
+        label: &str,
+        call: impl Fn(Session) -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        self.handle(server)?.run(label, CallEffect::ReadOnly, call).await
     }
 }
 
@@ -355,8 +342,12 @@ impl Inner {
         ServerSlot { id, entry, handle, part: None }
     }
 
+    fn slots(&self) -> MutexGuard<'_, Vec<ServerSlot>> {
+        lock(&self.shared.slots)
+    }
+
     fn stop(&self) {
-        for slot in self.shared.lock().iter() {
+        for slot in self.slots().iter() {
             slot.handle.stop.cancel();
         }
     }
@@ -369,12 +360,8 @@ impl Drop for Inner {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Vec<ServerSlot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn publish(&self, id: u64, part: Option<Arc<ServerTools>>) {
-        let mut slots = self.lock();
+        let mut slots = lock(&self.slots);
         let Some(slot) = slots.iter_mut().find(|slot| slot.id == id) else { return };
         if slot.part.is_none() && part.is_none() {
             return;

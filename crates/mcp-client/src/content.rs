@@ -10,6 +10,8 @@ mod redaction;
 mod render;
 mod tag_characters;
 
+use std::fmt::Display;
+
 use serde_json::{Map, Value};
 
 use crate::schema::violation;
@@ -27,7 +29,6 @@ pub use tag_characters::strip_tag_characters;
 
 /// One block of a result. A missing MIME type is guessed, a link without a name has its URI for a
 /// name, and a note describes an unknown or malformed block.
-#[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentBlock {
     Text(String),
@@ -40,7 +41,6 @@ pub enum ContentBlock {
 }
 
 /// The result of `tools/call`.
-#[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutcome {
     pub blocks: Vec<ContentBlock>,
@@ -70,25 +70,16 @@ impl ToolOutcome {
 }
 
 /// The result of `prompts/get`.
-#[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptMessages {
     pub description: Option<String>,
     pub messages: Vec<PromptMessage>,
 }
 
-#[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptMessage {
     /// `user` or `assistant`, or what the server sent.
     pub role: String,
-    pub blocks: Vec<ContentBlock>,
-}
-
-/// The result of `resources/read`.
-#[expect(missing_docs, reason = "the fields are those of the protocol")]
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ResourceContents {
     pub blocks: Vec<ContentBlock>,
 }
 
@@ -103,7 +94,7 @@ fn lenient_outcome(result: &str) -> Result<ToolOutcome, DecodeError> {
     let structured = match envelope.present("structuredContent").map(parse_lenient) {
         Some(Ok(value)) => Some(value),
         Some(Err(error)) => {
-            blocks.push(ContentBlock::Note(format!("invalid structured content: {error}")));
+            blocks.push(invalid("structured content", error));
             None
         }
         None => None,
@@ -127,49 +118,37 @@ pub fn prompt_outcome(result: &str) -> Result<PromptMessages, DecodeError> {
             let message = RawObject::open(raw.get()).ok();
             let role = message.as_ref().and_then(|message| message.value("role"));
             let role = role.as_ref().and_then(Value::as_str).unwrap_or("user").to_owned();
-            let blocks = match message.and_then(|message| message.text("content")) {
-                Some(content) => blocks(content),
-                None => vec![ContentBlock::Note("message without content".to_owned())],
-            };
+            let content = message.and_then(|message| message.text("content"));
+            let missing = || vec![ContentBlock::Note("message without content".to_owned())];
+            let blocks = content.map_or_else(missing, blocks);
             PromptMessage { role, blocks }
         })
         .collect();
     if left_out > 0 {
-        messages
-            .push(PromptMessage { role: "user".to_owned(), blocks: vec![omitted_note(left_out)] });
+        let blocks = vec![omitted_note(left_out)];
+        messages.push(PromptMessage { role: "user".to_owned(), blocks });
     }
-    let description = match envelope.value("description") {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    };
+    let description = envelope.value("description");
+    let description = description.as_ref().and_then(Value::as_str).map(str::to_owned);
     Ok(PromptMessages { description, messages })
 }
 
 /// Decodes a result of `resources/read`.
-pub fn resource_outcome(result: &str) -> Result<ResourceContents, DecodeError> {
+pub fn resource_outcome(result: &str) -> Result<ToolOutcome, DecodeError> {
     let envelope = RawObject::open_complete(result)?;
     let RawList { items, left_out } = envelope.list("contents")?;
     let mut blocks: Vec<ContentBlock> = items
         .into_iter()
         .map(|raw| match parse_lenient(raw.get()) {
             Ok(Value::Object(object)) => embedded(object),
-            Ok(_) => ContentBlock::Note(format!(
-                "invalid content: expected an object, found {}",
-                json_kind(raw.get())
-            )),
-            Err(error) => ContentBlock::Note(format!("invalid content: {error}")),
+            Ok(_) => invalid("content", expected_object(raw.get())),
+            Err(error) => invalid("content", error),
         })
         .collect();
     if left_out > 0 {
         blocks.push(omitted_note(left_out));
     }
-    Ok(ResourceContents { blocks })
-}
-
-impl From<ResourceContents> for ToolOutcome {
-    fn from(contents: ResourceContents) -> Self {
-        Self { blocks: contents.blocks, ..Self::default() }
-    }
+    Ok(ToolOutcome { blocks, ..ToolOutcome::default() })
 }
 
 impl From<PromptMessages> for ToolOutcome {
@@ -197,8 +176,16 @@ fn blocks(content: &str) -> Vec<ContentBlock> {
             blocks
         }
         Ok(None) => vec![block(content)],
-        Err(error) => vec![ContentBlock::Note(format!("invalid content: {error}"))],
+        Err(error) => vec![invalid("content", error)],
     }
+}
+
+fn invalid(what: &str, reason: impl Display) -> ContentBlock {
+    ContentBlock::Note(format!("invalid {what}: {reason}"))
+}
+
+fn expected_object(found: &str) -> String {
+    format!("expected an object, found {}", json_kind(found))
 }
 
 fn omitted_note(left_out: usize) -> ContentBlock {
@@ -209,16 +196,11 @@ fn block(text: &str) -> ContentBlock {
     let mut object = match parse_lenient(text) {
         Ok(Value::Object(object)) => object,
         Ok(Value::String(text)) => return ContentBlock::Text(text),
-        Ok(_) => {
-            return ContentBlock::Note(format!(
-                "invalid block: expected an object, found {}",
-                json_kind(text)
-            ));
-        }
-        Err(error) => return ContentBlock::Note(format!("invalid block: {error}")),
+        Ok(_) => return invalid("block", expected_object(text)),
+        Err(error) => return invalid("block", error),
     };
     let kind = take_string(&mut object, "type");
-    let broken = |missing: &str| ContentBlock::Note(format!("invalid block: missing `{missing}`"));
+    let broken = |missing: &str| invalid("block", format!("missing `{missing}`"));
     match kind.as_deref() {
         Some("text") => {
             take_string(&mut object, "text").map_or_else(|| broken("text"), ContentBlock::Text)

@@ -43,13 +43,10 @@ pub enum Error {
     #[error("proxy `{proxy}` {reason}")]
     BadProxy { proxy: String, reason: &'static str },
 
-    #[error("the server {}{}", exit, output_tail(stderr, noise.as_deref()))]
-    Exited { exit: ProcessExit, stderr: String, noise: Option<String> },
-    #[error(
-        "the server closed its output but is still running{}",
-        output_tail(stderr, noise.as_deref())
-    )]
-    OutputClosed { stderr: String, noise: Option<String> },
+    #[error("the server {exit}{output}")]
+    Exited { exit: ProcessExit, output: ServerOutput },
+    #[error("the server closed its output but is still running{output}")]
+    OutputClosed { output: ServerOutput },
     #[error("the server does not read its input: {queued} bytes are pending")]
     InputStuck { queued: usize },
 
@@ -100,12 +97,8 @@ pub enum Error {
     #[error("the server requested input {rounds} times in a row without finishing")]
     TooManyRounds { rounds: u32 },
 
-    #[error(
-        "no response to `{method}` within {} s{}",
-        after.as_secs_f32(),
-        output_tail(stderr, noise.as_deref())
-    )]
-    ConnectTimeout { method: String, after: Duration, stderr: String, noise: Option<String> },
+    #[error("no response to `{method}` within {} s{output}", after.as_secs_f32())]
+    ConnectTimeout { method: String, after: Duration, output: ServerOutput },
     #[error("no response or progress from `{method}` for {} s", idle.as_secs_f32())]
     CallTimeout { method: String, idle: Duration },
     #[error("`{method}` exceeded the time limit of {} s", cap.as_secs_f32())]
@@ -146,7 +139,6 @@ pub enum Error {
 /// What a caller can do about an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Change the configuration.
     Configuration,
     SignIn,
     Transient,
@@ -155,6 +147,19 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// The timeout of a request to a remote server, which has no output.
+    pub(crate) fn connect_timeout(method: &str, after: Duration) -> Self {
+        Self::ConnectTimeout { method: method.to_owned(), after, output: ServerOutput::default() }
+    }
+
+    pub(crate) fn malformed(reason: impl Into<String>) -> Self {
+        Self::Malformed { reason: reason.into() }
+    }
+
+    pub(crate) fn broken(reason: impl Into<String>) -> Self {
+        Self::Broken { reason: reason.into() }
+    }
+
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Spawn { source, .. } if is_transient(source.kind()) => ErrorKind::Transient,
@@ -183,23 +188,6 @@ impl Error {
                 _ => ErrorKind::Transient,
             },
             Self::OutcomeUnknown { cause, .. } | Self::TaskLost { cause, .. } => cause.kind(),
-            Self::Exited { .. }
-            | Self::OutputClosed { .. }
-            | Self::InputStuck { .. }
-            | Self::Unreachable { .. }
-            | Self::Tls { .. }
-            | Self::Http { .. }
-            | Self::Broken { .. }
-            | Self::SessionGone
-            | Self::SessionLost
-            | Self::ConnectTimeout { .. }
-            | Self::CallTimeout { .. }
-            | Self::CallTooLong { .. }
-            | Self::Closed
-            | Self::Unsent
-            | Self::StillRenewing { .. }
-            | Self::NotReady { .. }
-            | Self::BreakerOpen { .. } => ErrorKind::Transient,
             Self::Rpc(_)
             | Self::Malformed { .. }
             | Self::TooLarge { .. }
@@ -208,6 +196,8 @@ impl Error {
             | Self::BadArguments { .. }
             | Self::TaskCancelled { .. }
             | Self::NotApproved { .. } => ErrorKind::Call,
+            // A broken connection, a timeout, or a state that passes.
+            _ => ErrorKind::Transient,
         }
     }
 
@@ -248,7 +238,7 @@ impl From<oauth::Error> for Error {
 
 impl From<DecodeError> for Error {
     fn from(error: DecodeError) -> Self {
-        Self::Malformed { reason: error.to_string() }
+        Self::malformed(error.to_string())
     }
 }
 
@@ -318,17 +308,25 @@ impl fmt::Display for ProcessExit {
     }
 }
 
-fn output_tail(stderr: &str, noise: Option<&str>) -> String {
-    let mut tail = match stderr.trim() {
-        "" => String::new(),
-        stderr => format!("; its standard error ends with:\n{stderr}"),
-    };
-    if let Some(noise) = noise {
-        tail.push_str(&format!(
-            "\nIts standard output contained text that is not an MCP message, starting with: {noise}"
-        ));
+/// The output of a local server that explains its failure.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerOutput {
+    /// The end of its standard error.
+    pub stderr: String,
+    /// The first line of its standard output that is no message.
+    pub noise: Option<String>,
+}
+
+impl fmt::Display for ServerOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.stderr.trim() {
+            "" => {}
+            stderr => write!(f, "; its standard error ends with:\n{stderr}")?,
+        }
+        let Some(noise) = &self.noise else { return Ok(()) };
+        let what = "Its standard output contained text that is not an MCP message";
+        write!(f, "\n{what}, starting with: {noise}")
     }
-    tail
 }
 
 fn missing_scope(challenge: Option<&str>) -> String {

@@ -1,9 +1,11 @@
-//! Tool filters: shell-style globs, and the policy built on them.
+//! What reaches models: tool filters, shell-style globs and the policy built on them, and the
+//! instructions of a server.
 //!
 //! A glob follows `fnmatch`: `*`, `?`, `[seq]` and `[!seq]`, case-sensitive. Braces and an unclosed
 //! `[` are literals.
 
-use crate::config::{ApprovalMode, ToolPolicy};
+use crate::config::{ApprovalMode, ServerEntry, ToolPolicy, Trust};
+use crate::content::injection_warnings;
 
 impl ToolPolicy {
     /// Whether the tool is registered. If `include` is set it alone counts; an empty one admits
@@ -21,6 +23,20 @@ impl ToolPolicy {
         };
         let named = self.approval.iter().find(|(one, _)| one == native_name);
         named.map(|(_, mode)| *mode).or_else(strictest)
+    }
+}
+
+impl ServerEntry {
+    /// Why models do not get these instructions, if they do not. The server controls the text and
+    /// can change it with every connection. `instructions` of the entry decides; by default, those
+    /// of an untrusted server and those that resemble an injection are rejected.
+    pub fn rejects_instructions(&self, text: &str) -> Option<&'static str> {
+        match self.instructions {
+            Some(true) => None,
+            Some(false) => Some("`instructions` is off"),
+            None if self.trust == Trust::Untrusted => Some("the server is untrusted"),
+            None => injection_warnings(text).first().copied(),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use crate::process;
+use crate::sync::lock;
 
 const MAX_STARTS: u32 = 5;
 
@@ -52,40 +53,36 @@ impl Guardian {
 
     /// The marker of the next server. The guardian runs before the server starts.
     pub(crate) fn next_marker(&self) -> String {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.next_server += 1;
         let marker = format!("{}.{}.", self.owner, state.next_server);
-        self.ensure(&mut state);
+        self.start_if_needed(&mut state);
         marker
     }
 
     pub(crate) fn add(&self, group: i32) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.groups.push(group);
-        self.tell(&mut state, &format!("+{group}\n"));
+        self.send(&mut state, &format!("+{group}\n"));
     }
 
     pub(crate) fn remove(&self, group: i32) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.groups.retain(|known| *known != group);
-        self.tell(&mut state, &format!("-{group}\n"));
+        self.send(&mut state, &format!("-{group}\n"));
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn tell(&self, state: &mut State, line: &str) {
+    fn send(&self, state: &mut State, line: &str) {
         if write(state, line).is_err() {
             if let Some(mut gone) = state.child.take() {
                 let _ = gone.wait();
             }
-            self.ensure(state);
+            self.start_if_needed(state);
         }
     }
 
     /// Starts the guardian if it does not run, and sends all current groups.
-    fn ensure(&self, state: &mut State) {
+    fn start_if_needed(&self, state: &mut State) {
         if state.child.is_some() || state.starts >= MAX_STARTS {
             return;
         }
@@ -115,8 +112,7 @@ fn write(state: &mut State, text: &str) -> io::Result<()> {
 impl Drop for Guardian {
     /// Closes the pipe; the guardian exits because no group is left.
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(mut child) = state.child.take() {
+        if let Some(mut child) = lock(&self.state).child.take() {
             drop(child.stdin.take());
             let _ = std::thread::Builder::new().name("guardian".to_owned()).spawn(move || {
                 let _ = child.wait();

@@ -15,11 +15,9 @@ use crate::config::{ApprovalMode, ServerEntry};
 use crate::message::RpcError;
 use crate::redact::Redactor;
 
-/// A boxed future, for trait objects.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Everything this crate takes from the embedding program.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct Host {
     pub identity: ClientIdentity,
@@ -66,16 +64,20 @@ impl Host {
             guardian: None,
             redactor: Arc::new(Redactor::default()),
             requests: Arc::new(DeclineRequests),
-            approver: Arc::new(DenyCalls),
+            approver: Arc::new(DeclineRequests),
             browser: None,
             observer: Arc::new(IgnoreEvents),
             tasks: None,
         }
     }
+
+    pub(crate) fn warn(&self, server: &str, text: impl Into<String>) {
+        let (server, text) = (server.to_owned(), text.into());
+        self.observer.event(ClientEvent::Warning { server, text });
+    }
 }
 
 /// A task that a server runs.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerTask {
     pub server: String,
@@ -85,14 +87,12 @@ pub struct ServerTask {
 }
 
 /// Remembers the tasks that servers run, so that a later process can get their results.
-#[expect(missing_docs, reason = "the names of the methods say it")]
 pub trait TaskStore: fmt::Debug + Send + Sync {
     fn started(&self, task: &ServerTask);
     fn ended(&self, task: &ServerTask);
 }
 
 /// Stores secrets by the path of the file that would hold them otherwise.
-#[expect(missing_docs, reason = "the names of the other methods say it")]
 pub trait SecretStore: fmt::Debug + Send + Sync {
     /// `None` if nothing is stored.
     fn read(&self, path: &Path) -> io::Result<Option<String>>;
@@ -100,7 +100,6 @@ pub trait SecretStore: fmt::Debug + Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
-#[expect(missing_docs, reason = "the names of the other variants say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenPlace {
     Files,
@@ -108,8 +107,6 @@ pub enum TokenPlace {
     Keychain,
 }
 
-/// The client name and version that servers receive.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientIdentity {
     pub name: String,
@@ -123,7 +120,6 @@ impl Default for ClientIdentity {
 }
 
 /// A request of a server: sampling, elicitation or roots.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct ServerRequest {
     pub server: Arc<ServerEntry>,
@@ -132,7 +128,6 @@ pub struct ServerRequest {
     pub params: Value,
 }
 
-/// Answers requests of servers.
 pub trait RequestHandler: fmt::Debug + Send + Sync {
     /// The client capabilities to declare to this server: exactly those that
     /// [`RequestHandler::answer`] implements.
@@ -142,7 +137,8 @@ pub trait RequestHandler: fmt::Debug + Send + Sync {
     fn answer(&self, request: ServerRequest) -> BoxFuture<Result<Value, RpcError>>;
 }
 
-/// Declares no capabilities and declines every request as the protocol specifies.
+/// Declares no capabilities, declines every request as the protocol specifies, and denies every
+/// call.
 #[derive(Debug, Clone, Copy)]
 pub struct DeclineRequests;
 
@@ -163,8 +159,6 @@ impl RequestHandler for DeclineRequests {
     }
 }
 
-/// A tool call that needs approval.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct ApprovalRequest {
     pub server: String,
@@ -177,31 +171,24 @@ pub struct ApprovalRequest {
     pub approval: Option<ApprovalMode>,
 }
 
-#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalDecision {
     Allow,
     Deny,
 }
 
-/// Approves tool calls.
 pub trait Approver: fmt::Debug + Send + Sync {
     /// Decides on one call. Implementations that cannot ask deny.
     fn decide(&self, approval: ApprovalRequest) -> BoxFuture<ApprovalDecision>;
 }
 
-/// Denies every call.
-#[derive(Debug, Clone, Copy)]
-pub struct DenyCalls;
-
-impl Approver for DenyCalls {
+impl Approver for DeclineRequests {
     fn decide(&self, _: ApprovalRequest) -> BoxFuture<ApprovalDecision> {
         Box::pin(std::future::ready(ApprovalDecision::Deny))
     }
 }
 
 /// An authorization page to open in a browser.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInPage {
     pub server: String,
@@ -217,7 +204,6 @@ pub struct SignInPage {
 }
 
 /// How the person answered, if not by the browser's redirect.
-#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Clone, PartialEq, Eq)]
 pub enum SignInReply {
     Pasted(String),
@@ -234,7 +220,6 @@ impl fmt::Debug for SignInReply {
     }
 }
 
-/// Opens sign-in pages.
 pub trait Browser: fmt::Debug + Send + Sync {
     /// Shows the page. The future may stay pending: the callback listener receives the redirect.
     fn open_sign_in(&self, page: SignInPage) -> BoxFuture<SignInReply>;
@@ -246,7 +231,6 @@ pub trait Browser: fmt::Debug + Send + Sync {
 }
 
 /// An event for the embedding program. Texts are redacted.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientEvent {
     State { server: String, state: String },
@@ -256,12 +240,10 @@ pub enum ClientEvent {
 }
 
 /// Receives events. Must not block.
-#[expect(missing_docs, reason = "the name of the method says it")]
 pub trait Observer: fmt::Debug + Send + Sync {
     fn event(&self, event: ClientEvent);
 }
 
-/// Ignores every event.
 #[derive(Debug, Clone, Copy)]
 pub struct IgnoreEvents;
 

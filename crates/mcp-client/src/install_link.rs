@@ -3,8 +3,6 @@
 //! Parsing is pure and installs nothing. The checks run in a fixed order, each with its code: name,
 //! presence of a configuration, size, encoding, object, shape, URL.
 
-mod unique_keys;
-
 use std::fmt;
 
 use base64::Engine as _;
@@ -149,7 +147,7 @@ pub fn make(name: &str, config: &Map<String, Value>) -> Result<String, LinkError
     if text.len() > MAX_CONFIG_BYTES {
         return Err(LinkError::PayloadTooLarge);
     }
-    checked(unique_keys::read(&text).map_err(LinkError::BadEncoding)?)?;
+    checked(parse_unique(&text).map_err(LinkError::BadEncoding)?)?;
     Ok(format!("agent://mcp/install?name={name}&config={}", URL_SAFE_NO_PAD.encode(text)))
 }
 
@@ -178,7 +176,32 @@ fn decode(encoded: &str) -> Result<Value, LinkError> {
         return Err(LinkError::PayloadTooLarge);
     }
     let text = str::from_utf8(&bytes).map_err(|_| LinkError::BadEncoding(EncodingError::Utf8))?;
-    unique_keys::read(text).map_err(LinkError::BadEncoding)
+    parse_unique(text).map_err(LinkError::BadEncoding)
+}
+
+/// Parses JSON without duplicate keys: two programs could otherwise read different entries.
+fn parse_unique(text: &str) -> Result<Value, EncodingError> {
+    let value: Value = serde_json::from_str(text).map_err(|_| EncodingError::Json)?;
+    // Outside of strings, every colon follows one key.
+    let (mut keys, mut quoted, mut escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => quoted = !quoted,
+            b':' if !quoted => keys += 1,
+            _ => {}
+        }
+    }
+    if keys == count_keys(&value) { Ok(value) } else { Err(EncodingError::KeyTwice) }
+}
+
+fn count_keys(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(count_keys).sum(),
+        Value::Object(fields) => fields.values().map(|value| 1 + count_keys(value)).sum(),
+        _ => 0,
+    }
 }
 
 /// The entry, if it has exactly one of `url` and `command`.

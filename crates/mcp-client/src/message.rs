@@ -11,6 +11,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use memchr::memmem;
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -24,7 +25,6 @@ const MAX_BATCH: usize = 1000;
 pub struct RawJson(Bytes);
 
 impl RawJson {
-    /// The JSON text.
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("null")
     }
@@ -34,7 +34,6 @@ impl RawJson {
         serde_json::from_slice(&self.0).unwrap_or(Value::Null)
     }
 
-    /// Serializes a value.
     pub fn from_value(value: &Value) -> Self {
         Self(Bytes::from(value.to_string()))
     }
@@ -50,17 +49,16 @@ impl fmt::Debug for RawJson {
     }
 }
 
-/// A JSON-RPC error response.
-#[expect(missing_docs, reason = "the names of the others say it")]
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RpcError {
     /// The code; 0 if the peer sent no integer.
     pub code: i64,
+    #[serde(rename = "message")]
     pub peer_message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
-#[expect(missing_docs, reason = "the specification defines the codes by these names")]
 impl RpcError {
     pub const HEADER_MISMATCH: i64 = -32020;
     pub const MISSING_CAPABILITY: i64 = -32021;
@@ -89,31 +87,26 @@ impl RpcError {
 
     /// The `supported` versions of an `UnsupportedProtocolVersion` error.
     pub fn supported_versions(&self) -> Vec<String> {
-        let listed = self.data.as_ref().and_then(|data| data.get("supported"));
-        let listed = listed.and_then(Value::as_array);
-        let words = listed.into_iter().flatten().filter_map(Value::as_str);
-        words.map(str::to_owned).collect()
+        let listed = self.data.as_ref().and_then(|data| data["supported"].as_array());
+        let versions = listed.into_iter().flatten().filter_map(Value::as_str);
+        versions.map(str::to_owned).collect()
     }
 
     pub(crate) fn lenient(error: &str) -> Self {
         let value: Value = serde_json::from_str(error).unwrap_or(Value::Null);
         let (code, message, data) = match &value {
             Value::Object(fields) => {
-                let code = fields.get("code");
-                let number = code.and_then(|code| {
+                let number = fields.get("code").and_then(|code| {
                     code.as_i64()
                         .or_else(|| code.as_str()?.trim().parse().ok())
                         .or_else(|| whole_number(code.as_f64()?))
                 });
-                let message = match fields.get("message") {
-                    Some(Value::String(words)) => words.clone(),
-                    Some(other) if !other.is_null() => other.to_string(),
-                    _ => "the server sent no message".to_owned(),
-                };
+                let message = fields.get("message").filter(|message| !message.is_null());
+                let message =
+                    message.map_or_else(|| "the server sent no message".to_owned(), plain_text);
                 (number.unwrap_or(0), message, fields.get("data").cloned())
             }
-            Value::String(words) => (0, words.clone(), None),
-            other => (0, other.to_string(), None),
+            other => (0, plain_text(other), None),
         };
         Self { code, peer_message: truncated_peer_text(&message), data }
     }
@@ -162,11 +155,7 @@ pub(crate) fn parse_single(text: &Bytes) -> Option<Message> {
 
 fn batch(text: &Bytes, each: &mut impl FnMut(Message)) {
     match serde_json::from_slice::<Vec<&RawValue>>(text) {
-        Ok(parts) => {
-            for part in parts.into_iter().take(MAX_BATCH) {
-                each(parse_one(&text.slice_ref(part.get().as_bytes())));
-            }
-        }
+        Ok(parts) => parse_each(text, parts.into_iter().take(MAX_BATCH), each),
         Err(_) if looks_like_messages(text) => {
             each(Message::Malformed { id: response_id(text), reason: "invalid batch" });
         }
@@ -180,10 +169,14 @@ fn looks_like_messages(text: &[u8]) -> bool {
     bytes.next() == Some(&b'[') && bytes.next() == Some(&b'{')
 }
 
-fn parse_one(text: &Bytes) -> Message {
-    match raw_message::parse(text) {
-        Ok(envelope) => envelope.classify(text),
-        Err(_) => recover(text),
+fn parse_each<'a>(
+    text: &Bytes,
+    parts: impl IntoIterator<Item = &'a RawValue>,
+    each: &mut impl FnMut(Message),
+) {
+    for part in parts {
+        let text = text.slice_ref(part.get().as_bytes());
+        each(parse_single(&text).unwrap_or_else(|| recover(&text)));
     }
 }
 
@@ -194,11 +187,7 @@ fn objects(text: &Bytes, each: &mut impl FnMut(Message)) {
     }
     let parts = serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>();
     match parts.take(MAX_BATCH).collect::<Result<Vec<_>, _>>() {
-        Ok(parts) if parts.len() > 1 => {
-            for part in parts {
-                each(parse_one(&text.slice_ref(part.get().as_bytes())));
-            }
-        }
+        Ok(parts) if parts.len() > 1 => parse_each(text, parts, each),
         _ => each(recover(text)),
     }
 }
@@ -214,8 +203,8 @@ pub(crate) fn is_incomplete(text: &[u8]) -> bool {
 fn recover(text: &Bytes) -> Message {
     if std::str::from_utf8(text).is_err() {
         let replaced = Bytes::from(String::from_utf8_lossy(text).into_owned());
-        if let Ok(envelope) = raw_message::parse(&replaced) {
-            return envelope.classify(&replaced);
+        if let Some(message) = parse_single(&replaced) {
+            return message;
         }
     }
     match response_id(text) {
@@ -264,6 +253,11 @@ fn request_id(id: &RawValue) -> Option<u64> {
 #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
 fn whole_number(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() < 9.0e15).then_some(number as i64)
+}
+
+/// The text of a string, or the JSON of another value.
+pub(crate) fn plain_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 pub(crate) fn truncated_peer_text(words: &str) -> String {

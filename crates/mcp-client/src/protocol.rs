@@ -18,9 +18,10 @@ pub const STATELESS_VERSION: &str = "2026-07-28";
 /// The extension by which a stateless server may run a call as a task.
 pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Era {
     /// A handshake, then a session.
+    #[default]
     Legacy,
     /// Every request is self-contained.
     Stateless,

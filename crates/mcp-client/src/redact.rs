@@ -96,11 +96,6 @@ impl Redactor {
     pub fn redact_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
         text_of(text, self.known.load().redacted(text.as_bytes(), Patterns::Excluded))
     }
-
-    /// As [`Redactor::redact`], for bytes that may not be UTF-8.
-    pub fn redact_bytes(&self, bytes: &[u8]) -> Vec<u8> {
-        self.known.load().redacted(bytes, Patterns::Included).unwrap_or_else(|| bytes.to_vec())
-    }
 }
 
 fn text_of(text: &str, redacted: Option<Vec<u8>>) -> Cow<'_, str> {

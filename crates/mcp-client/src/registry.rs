@@ -8,7 +8,6 @@ mod server_tools;
 
 use std::collections::HashMap;
 use std::collections::hash_map;
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -81,13 +80,7 @@ impl RegisteredTool {
 
     /// The server's name of the tool, or the name of the utility.
     pub fn native_name(&self) -> &str {
-        match &self.action {
-            ToolAction::Tool(tool) => &tool.name,
-            ToolAction::ListResources => "list_resources",
-            ToolAction::ReadResource => "read_resource",
-            ToolAction::ListPrompts => "list_prompts",
-            ToolAction::GetPrompt => "get_prompt",
-        }
+        self.action.native_name()
     }
 }
 
@@ -100,6 +93,18 @@ pub enum ToolAction {
     GetPrompt,
 }
 
+impl ToolAction {
+    fn native_name(&self) -> &str {
+        match self {
+            Self::Tool(tool) => &tool.name,
+            Self::ListResources => "list_resources",
+            Self::ReadResource => "read_resource",
+            Self::ListPrompts => "list_prompts",
+            Self::GetPrompt => "get_prompt",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedTool {
     pub server: Arc<str>,
@@ -107,7 +112,7 @@ pub struct SkippedTool {
     pub reason: String,
 }
 
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Registry {
     entries: Vec<Arc<RegisteredTool>>,
     by_name: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
@@ -118,17 +123,12 @@ impl Registry {
     /// Builds a snapshot. If two servers claim a name, the first one keeps it.
     pub fn assemble(parts: &[Arc<ServerTools>]) -> Self {
         let room = parts.iter().map(|part| part.len()).sum();
-        let mut registry = Self {
-            entries: Vec::with_capacity(room),
-            by_name: HashMap::with_capacity_and_hasher(
-                room,
-                foldhash::fast::RandomState::default(),
-            ),
-            ..Self::default()
-        };
+        let mut registry = Self::default();
+        registry.entries.reserve(room);
+        registry.by_name.reserve(room);
         for part in parts {
-            registry.skipped.extend_from_slice(part.skipped());
-            for entry in part.shared() {
+            registry.skipped.extend_from_slice(&part.skipped);
+            for entry in &part.entries {
                 match registry.by_name.entry(Arc::clone(&entry.name)) {
                     hash_map::Entry::Vacant(free) => {
                         free.insert(registry.entries.len());
@@ -172,15 +172,6 @@ impl Registry {
 
     pub fn skipped(&self) -> &[SkippedTool] {
         &self.skipped
-    }
-}
-
-impl fmt::Debug for Registry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry")
-            .field("entries", &self.entries.len())
-            .field("skipped", &self.skipped)
-            .finish_non_exhaustive()
     }
 }
 

@@ -8,21 +8,20 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::error::{Error, ProcessExit};
-use crate::message::{Message, RawJson, RpcError};
+use crate::error::{Error, ProcessExit, ServerOutput};
+use crate::message::{Message, RawJson, RpcError, truncated_peer_text};
+use crate::sync::lock;
 
 const MAX_WAITING_EVENTS: usize = 256;
 
 /// Receives the progress of a call.
 pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
 
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     /// In a unit of the server's choice; tasks have none.
@@ -42,16 +41,10 @@ impl fmt::Display for Progress {
     }
 }
 
-#[derive(Debug)]
-pub(crate) enum ServerMessage {
-    Request { id: RawJson, method: String, params: Option<RawJson> },
-    Notification { method: String, params: Option<RawJson> },
-}
-
 #[derive(Debug, Clone)]
 pub(crate) enum CloseReason {
-    Exited { exit: ProcessExit, stderr: String, noise: Option<String> },
-    OutputClosed { stderr: String, noise: Option<String> },
+    Exited { exit: ProcessExit, output: ServerOutput },
+    OutputClosed { output: ServerOutput },
     InputStuck { queued: usize },
     Broken { reason: String },
     SessionGone,
@@ -61,8 +54,8 @@ pub(crate) enum CloseReason {
 impl CloseReason {
     pub(crate) fn error(&self) -> Error {
         match self.clone() {
-            Self::Exited { exit, stderr, noise } => Error::Exited { exit, stderr, noise },
-            Self::OutputClosed { stderr, noise } => Error::OutputClosed { stderr, noise },
+            Self::Exited { exit, output } => Error::Exited { exit, output },
+            Self::OutputClosed { output } => Error::OutputClosed { output },
             Self::InputStuck { queued } => Error::InputStuck { queued },
             Self::Broken { reason } => Error::Broken { reason },
             Self::SessionGone => Error::SessionLost,
@@ -75,9 +68,8 @@ impl CloseReason {
 pub(crate) struct ListChanges(u8);
 
 impl ListChanges {
-    pub(crate) const TOOLS: u8 = 1;
-    pub(crate) const PROMPTS: u8 = 2;
-    pub(crate) const RESOURCES: u8 = 4;
+    const TOOLS: u8 = 1;
+    const OTHERS: u8 = 2;
 
     pub(crate) fn tools(self) -> bool {
         self.0 & Self::TOOLS != 0
@@ -88,11 +80,11 @@ pub(crate) struct Router {
     waiting: Mutex<BTreeMap<u64, PendingRequest>>,
     closed: OnceLock<CloseReason>,
     over: Notify,
-    events: mpsc::Sender<ServerMessage>,
+    /// Requests and notifications for the session.
+    events: mpsc::Sender<Message>,
     dropped: AtomicU64,
     changed: AtomicU8,
     change: Notify,
-    started: Instant,
     answering: AtomicUsize,
     /// A task of the server changed: poll it now.
     pub(crate) task_changed: Notify,
@@ -117,18 +109,31 @@ pub(crate) enum RequestKind {
     Subscription,
 }
 
-/// The time of the last activity of a call, in milliseconds since the session began.
-#[derive(Debug, Default)]
-pub(crate) struct LastActivity(AtomicU64);
+/// The time of the last activity of a call.
+#[derive(Debug)]
+pub(crate) struct LastActivity(Mutex<Instant>);
+
+impl LastActivity {
+    fn now() -> Self {
+        Self(Mutex::new(Instant::now()))
+    }
+
+    fn touch(&self) {
+        *lock(&self.0) = Instant::now();
+    }
+
+    pub(crate) fn time(&self) -> Instant {
+        *lock(&self.0)
+    }
+}
 
 pub(crate) struct ServerRequestGuard(Arc<Router>);
 
 impl Drop for ServerRequestGuard {
     fn drop(&mut self) {
         self.0.answering.fetch_sub(1, Ordering::AcqRel);
-        let now = self.0.now();
-        for waiting in self.0.lock().values() {
-            waiting.activity.0.store(now, Ordering::Release);
+        for waiting in lock(&self.0.waiting).values() {
+            waiting.activity.touch();
         }
     }
 }
@@ -139,14 +144,8 @@ pub(crate) struct ResponseWaiter {
     pub(crate) activity: Arc<LastActivity>,
 }
 
-impl fmt::Debug for Router {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Router").field("closed", &self.closed).finish_non_exhaustive()
-    }
-}
-
 impl Router {
-    pub(crate) fn new() -> (Arc<Self>, mpsc::Receiver<ServerMessage>) {
+    pub(crate) fn new() -> (Arc<Self>, mpsc::Receiver<Message>) {
         let (events, received) = mpsc::channel(MAX_WAITING_EVENTS);
         let router = Self {
             waiting: Mutex::default(),
@@ -156,7 +155,6 @@ impl Router {
             dropped: AtomicU64::new(0),
             changed: AtomicU8::new(0),
             change: Notify::new(),
-            started: Instant::now(),
             answering: AtomicUsize::new(0),
             task_changed: Notify::new(),
             watched: Mutex::default(),
@@ -173,10 +171,10 @@ impl Router {
         kind: RequestKind,
     ) -> ResponseWaiter {
         let (sender, answer) = oneshot::channel();
-        let activity = Arc::new(LastActivity(AtomicU64::new(self.now())));
+        let activity = Arc::new(LastActivity::now());
         let waiting =
             PendingRequest { answer: sender, activity: Arc::clone(&activity), progress, kind };
-        let mut map = self.lock();
+        let mut map = lock(&self.waiting);
         match self.closed.get() {
             Some(reason) => {
                 let _ = waiting.answer.send(Err(reason.error()));
@@ -189,12 +187,12 @@ impl Router {
     }
 
     pub(crate) fn forget(&self, id: u64) {
-        self.lock().remove(&id);
+        lock(&self.waiting).remove(&id);
     }
 
     /// Completes a request; false if its caller is gone.
     pub(crate) fn settle(&self, id: u64, outcome: Result<RawJson, Error>) -> bool {
-        let waiting = self.lock().remove(&id);
+        let waiting = lock(&self.waiting).remove(&id);
         waiting.is_some_and(|waiting| waiting.answer.send(outcome).is_ok())
     }
 
@@ -204,29 +202,21 @@ impl Router {
                 self.settle(id, outcome.map_err(Error::Rpc));
             }
             Message::Malformed { id: Some(id), reason } => {
-                self.settle(id, Err(Error::Malformed { reason: reason.to_owned() }));
+                self.settle(id, Err(Error::malformed(reason)));
             }
             Message::UnattributedError { error } => self.fail_oldest(error),
             Message::Notification { method, params } => self.notified(method, params),
-            Message::Request { id, method, params } => {
-                self.push(ServerMessage::Request { id, method, params });
-            }
+            request @ Message::Request { .. } => self.push(request),
             Message::Malformed { id: None, .. } | Message::Noise => {}
         }
     }
 
     /// An error without an id most likely concerns the oldest request.
     pub(crate) fn fail_oldest(&self, error: RpcError) {
-        let oldest = {
-            let mut map = self.lock();
-            let due = |(id, waiting): (&u64, &PendingRequest)| {
-                (waiting.kind == RequestKind::Call).then_some(*id)
-            };
-            let id = map.iter().find_map(due);
-            id.and_then(|id| map.remove(&id))
-        };
-        if let Some(waiting) = oldest {
-            let _ = waiting.answer.send(Err(Error::Rpc(error)));
+        let is_call = |(_, waiting): &(&u64, &PendingRequest)| waiting.kind == RequestKind::Call;
+        let oldest = lock(&self.waiting).iter().find(is_call).map(|(id, _)| *id);
+        if let Some(id) = oldest {
+            self.settle(id, Err(Error::Rpc(error)));
         }
     }
 
@@ -236,36 +226,30 @@ impl Router {
             "notifications/tasks/status" => return self.task_changed.notify_one(),
             "notifications/resources/updated" => return self.resource_updated(params.as_ref()),
             "notifications/tools/list_changed" => ListChanges::TOOLS,
-            "notifications/prompts/list_changed" => ListChanges::PROMPTS,
-            "notifications/resources/list_changed" => ListChanges::RESOURCES,
-            _ => return self.push(ServerMessage::Notification { method, params }),
+            "notifications/prompts/list_changed" | "notifications/resources/list_changed" => {
+                ListChanges::OTHERS
+            }
+            _ => return self.push(Message::Notification { method, params }),
         };
-        self.changed.fetch_or(bit, Ordering::AcqRel);
-        self.change.notify_one();
+        self.list_changed(bit);
     }
 
     fn progressed(&self, params: Option<&RawJson>) {
         let Some(params) = params.map(RawJson::value) else { return };
-        let token = params.get("progressToken");
-        let Some(id) = token.and_then(|token| {
-            token.as_u64().or_else(|| token.as_str().and_then(|text| text.parse().ok()))
-        }) else {
-            return;
-        };
+        let token = &params["progressToken"];
+        let id = token.as_u64().or_else(|| token.as_str()?.parse().ok());
+        let Some(id) = id else { return };
         let sink = {
-            let map = self.lock();
+            let map = lock(&self.waiting);
             let Some(waiting) = map.get(&id) else { return };
-            waiting.activity.0.store(self.now(), Ordering::Release);
+            waiting.activity.touch();
             waiting.progress.clone()
         };
         if let Some(sink) = sink {
             sink(Progress {
-                done: Some(params.get("progress").and_then(Value::as_f64).unwrap_or(0.0)),
-                total: params.get("total").and_then(Value::as_f64),
-                message: params
-                    .get("message")
-                    .and_then(Value::as_str)
-                    .map(crate::message::truncated_peer_text),
+                done: Some(params["progress"].as_f64().unwrap_or(0.0)),
+                total: params["total"].as_f64(),
+                message: params["message"].as_str().map(truncated_peer_text),
             });
         }
     }
@@ -282,10 +266,10 @@ impl Router {
 
     /// The watched resources, each with whether it changed.
     pub(crate) fn watched(&self) -> MutexGuard<'_, BTreeMap<String, bool>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.watched)
     }
 
-    fn push(&self, event: ServerMessage) {
+    fn push(&self, event: Message) {
         if self.events.try_send(event).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -296,8 +280,11 @@ impl Router {
     }
 
     pub(crate) fn all_changed(&self) {
-        let all = ListChanges::TOOLS | ListChanges::PROMPTS | ListChanges::RESOURCES;
-        self.changed.fetch_or(all, Ordering::AcqRel);
+        self.list_changed(ListChanges::TOOLS | ListChanges::OTHERS);
+    }
+
+    fn list_changed(&self, bits: u8) {
+        self.changed.fetch_or(bits, Ordering::AcqRel);
         self.change.notify_one();
     }
 
@@ -315,7 +302,7 @@ impl Router {
     /// Closes the session: pending and later requests fail with the reason.
     pub(crate) fn close(&self, reason: CloseReason) {
         let waiting = {
-            let mut map = self.lock();
+            let mut map = lock(&self.waiting);
             if self.closed.set(reason).is_err() {
                 return;
             }
@@ -351,17 +338,5 @@ impl Router {
     /// Whether the server waits for our answer, so that its calls may be silent.
     pub(crate) fn is_answering(&self) -> bool {
         self.answering.load(Ordering::Acquire) > 0
-    }
-
-    pub(crate) fn last_activity(&self, activity: &LastActivity) -> Instant {
-        self.started + std::time::Duration::from_millis(activity.0.load(Ordering::Acquire))
-    }
-
-    fn now(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, PendingRequest>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

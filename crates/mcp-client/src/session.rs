@@ -34,7 +34,7 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::message::{self, Params, RawJson, RequestMeta};
 use crate::oauth::credentials::Credentials;
-use crate::oauth::interactive::InteractiveSignIn;
+use crate::oauth::login::InteractiveSignIn;
 use crate::protocol::Era;
 use crate::redact::Redactor;
 use crate::router::{CloseReason, ListChanges, ProgressSink, RequestKind, Router};
@@ -45,9 +45,7 @@ use crate::transport::{Connection, OutgoingRequest, spawn_detached};
 pub const MAX_CALL_FACTOR: u32 = 12;
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The result of the handshake.
-#[expect(missing_docs, reason = "the names of the fields say it")]
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct HandshakeResult {
     pub era: Era,
     pub version: String,
@@ -152,15 +150,7 @@ impl Session {
     pub fn handshake(&self) -> &HandshakeResult {
         // Unreachable: every session in use has completed its handshake.
         static NOTHING: OnceLock<HandshakeResult> = OnceLock::new();
-        self.inner.handshake.get().unwrap_or_else(|| {
-            NOTHING.get_or_init(|| HandshakeResult {
-                era: Era::Legacy,
-                version: String::new(),
-                capabilities: Value::Null,
-                server_info: Value::Null,
-                instructions: None,
-            })
-        })
+        self.inner.handshake.get().unwrap_or_else(|| NOTHING.get_or_init(Default::default))
     }
 
     /// Checks that the server responds, by the method of its era. Never cached.
@@ -169,14 +159,12 @@ impl Session {
             Era::Legacy => "ping",
             Era::Stateless => "server/discover",
         };
-        self.inner
-            .request_without_sign_in(&Request::new(
-                method,
-                Params::default(),
-                Timeouts::total(within),
-            ))
-            .await
-            .map(drop)
+        self.check(method, within).await
+    }
+
+    async fn check(&self, method: &str, within: Duration) -> Result<(), Error> {
+        let request = Request::new(method, Params::default(), Timeouts::total(within));
+        self.inner.request_without_sign_in(&request).await.map(drop)
     }
 
     /// Checks that the server responds to a listing, for servers that ignore pings.
@@ -184,12 +172,8 @@ impl Session {
         let handshake = self.handshake();
         let offered =
             [("tools", "tools/list"), ("resources", "resources/list"), ("prompts", "prompts/list")];
-        let method = offered.iter().find(|(capability, _)| handshake.offers(capability));
-        match method {
-            Some((_, method)) => {
-                let request = Request::new(method, Params::default(), Timeouts::total(within));
-                self.inner.request_without_sign_in(&request).await.map(drop)
-            }
+        match offered.iter().find(|(capability, _)| handshake.offers(capability)) {
+            Some((_, method)) => self.check(method, within).await,
             None => self.ping(within).await,
         }
     }
@@ -211,7 +195,6 @@ impl Session {
         self.inner.router.closed().await.error().redacted(&self.inner.host.redactor)
     }
 
-    /// Whether the session is closed.
     pub fn is_closed(&self) -> bool {
         self.inner.router.close_reason().is_some()
     }
@@ -240,14 +223,6 @@ impl Session {
         }
     }
 
-    /// The process group id of a local server.
-    pub fn process_group(&self) -> Option<i32> {
-        match &self.inner.connection {
-            Connection::Stdio(connection) => Some(connection.group_id()),
-            _ => None,
-        }
-    }
-
     /// Closes a session that the server has forgotten; the next call opens a new one.
     pub(crate) fn mark_lost(&self) {
         self.inner.router.close(CloseReason::SessionGone);
@@ -255,14 +230,6 @@ impl Session {
 
     pub(crate) async fn changed(&self) -> ListChanges {
         self.inner.router.changed().await
-    }
-
-    /// The end of a local server's standard error, and its first output line that is no message.
-    pub fn output_tail(&self) -> (String, Option<String>) {
-        match &self.inner.connection {
-            Connection::Stdio(connection) => connection.output_tail(),
-            _ => (String::new(), None),
-        }
     }
 
     pub(crate) async fn request(&self, request: Request<'_>) -> Result<RawJson, Error> {
@@ -305,8 +272,7 @@ impl Inner {
         if self.router.close_reason().is_some() && self.handshake.get().is_some() {
             return Err(Error::Unsent);
         }
-        let progress = progress.clone();
-        let progress = progress.map(|sink| redacting(sink, Arc::clone(&self.host.redactor)));
+        let progress = redacting(progress.as_ref(), &self.host.redactor);
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
         let mut waiter = self.router.register(id, progress, RequestKind::Call);
@@ -320,7 +286,7 @@ impl Inner {
         let mut cancellation = CancelOnDrop {
             inner: self,
             id,
-            tell: !matches!(method, "initialize" | "server/discover"),
+            notify: !matches!(method, "initialize" | "server/discover"),
         };
         let activity = Arc::clone(&waiter.activity);
         let answer = self.connection.request(&outgoing, &mut waiter);
@@ -331,14 +297,14 @@ impl Inner {
             tokio::select! {
                 biased;
                 outcome = &mut answer => {
-                    cancellation.tell = false;
+                    cancellation.notify = false;
                     break outcome;
                 }
                 () = sleep_until(deadline) => {
                     let alive_until = if self.router.is_answering() {
                         deadline_in(timeouts.idle)
                     } else {
-                        deadline_after(self.router.last_activity(&activity), timeouts.idle)
+                        deadline_after(activity.time(), timeouts.idle)
                     };
                     if deadline >= end {
                         break Err(self.too_late(method, timeouts.total, timeouts));
@@ -361,11 +327,8 @@ impl Inner {
 
     fn too_late(&self, method: &str, after: Duration, timeouts: Timeouts) -> Error {
         if self.handshake.get().is_none() {
-            let (stderr, noise) = match &self.connection {
-                Connection::Stdio(connection) => connection.output_tail(),
-                _ => (String::new(), None),
-            };
-            return Error::ConnectTimeout { method: method.to_owned(), after, stderr, noise };
+            let output = self.connection.output_tail();
+            return Error::ConnectTimeout { method: method.to_owned(), after, output };
         }
         if timeouts.total > timeouts.idle && after == timeouts.total {
             return Error::CallTooLong { method: method.to_owned(), cap: after };
@@ -404,13 +367,14 @@ impl Drop for Inner {
     }
 }
 
-fn redacting(sink: ProgressSink, redactor: Arc<Redactor>) -> ProgressSink {
-    Arc::new(move |mut progress| {
+fn redacting(sink: Option<&ProgressSink>, redactor: &Arc<Redactor>) -> Option<ProgressSink> {
+    let (sink, redactor) = (Arc::clone(sink?), Arc::clone(redactor));
+    Some(Arc::new(move |mut progress| {
         if let Some(message) = &mut progress.message {
             *message = redactor.redact(message).into_owned();
         }
         sink(progress);
-    })
+    }))
 }
 
 /// A deadline from now. Very long waits are capped at a year to avoid an overflow.
@@ -427,13 +391,13 @@ pub(crate) fn deadline_after(moment: Instant, wait: Duration) -> Instant {
 struct CancelOnDrop<'a> {
     inner: &'a Arc<Inner>,
     id: u64,
-    tell: bool,
+    notify: bool,
 }
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         self.inner.router.forget(self.id);
-        if self.tell {
+        if self.notify {
             self.inner.cancel(self.id);
         }
     }

@@ -1,6 +1,5 @@
 //! Supervision of servers: one task per server connects it, watches it, and reconnects it.
 
-pub(crate) mod backoff;
 mod circuit_breaker;
 mod handle;
 mod task;
@@ -25,10 +24,18 @@ pub const MAX_FIRST_ATTEMPTS: u32 = 3;
 pub const MAX_RECONNECT_ATTEMPTS: u32 = 5;
 /// Delay before the next attempt to connect a parked server.
 pub const PARK_DURATION: Duration = Duration::from_mins(5);
+const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_mins(1);
+
+/// The delay before the next attempt: one second, doubled with every failure up to a minute, with
+/// 20 % jitter.
+pub(crate) fn backoff(failures: u32) -> Duration {
+    let doubled = INITIAL_BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(6));
+    doubled.min(MAX_BACKOFF).mul_f64(0.8 + 0.4 * fastrand::f64())
+}
 
 /// The state of a server. A degraded one may still answer calls, a parked one is tried again later,
 /// and a recycled one starts with the next call.
-#[expect(missing_docs, reason = "the names of the other variants say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerState {
     Disabled,
@@ -85,7 +92,6 @@ impl fmt::Display for ServerState {
     }
 }
 
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct ServerStatus {
     pub server: String,
@@ -110,3 +116,6 @@ pub struct ServerStatus {
     /// The error of the last attempt to connect; `None` once the server is ready.
     pub failure: Option<Arc<Error>>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,11 +28,8 @@ pub(crate) use raw_object::{
 };
 pub use uri_template::BegunUri;
 
-/// Maximum size of one tool definition.
 pub const MAX_TOOL_BYTES: usize = 256 * 1024;
-/// Maximum length of a native name.
 pub const MAX_NATIVE_NAME_BYTES: usize = 512;
-/// Maximum nesting depth of a schema.
 pub const MAX_SCHEMA_DEPTH: usize = 64;
 
 /// Whether `x-mcp-header` annotations apply.
@@ -45,8 +42,6 @@ pub enum HeaderMirroring {
     Ignore,
 }
 
-/// One page of a list.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone)]
 pub struct ListPage<T> {
     pub items: Vec<T>,
@@ -56,8 +51,6 @@ pub struct ListPage<T> {
     pub notes: Vec<String>,
 }
 
-/// An item that was rejected.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantinedItem {
     /// The name, or the position (`#3`) of an item without one.
@@ -66,7 +59,6 @@ pub struct QuarantinedItem {
 }
 
 /// A tool as its server describes it.
-#[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone)]
 pub struct Tool {
     pub name: String,
@@ -120,51 +112,62 @@ impl Tool {
 
 /// Decodes one page of `tools/list`.
 pub fn tools_page(result: &str, rule: HeaderMirroring) -> Result<ListPage<Tool>, DecodeError> {
-    let envelope = RawObject::open(result)?;
-    let RawList { items, left_out } = envelope.list("tools")?;
-    let mut page = ListPage::around(&envelope, left_out, "tools");
     let mut seen: HashMap<String, usize, foldhash::fast::RandomState> = HashMap::default();
-    for (at, raw) in items.into_iter().enumerate() {
-        let tool = match decode(raw, rule, &mut page.notes) {
-            Ok(tool) => tool,
-            Err(RejectedItem { name, reason }) => {
-                let name = name.unwrap_or_else(|| format!("#{}", at + 1));
-                page.quarantined.push(QuarantinedItem { name, reason });
-                continue;
-            }
-        };
+    ListPage::decode(result, "tools", |page, raw| {
+        let tool = decode(raw, rule, &mut page.notes)?;
         match seen.get(&tool.name) {
             None => {
                 seen.insert(tool.name.clone(), page.items.len());
                 page.items.push(tool);
             }
             Some(&first) if page.items[first].same_as(&tool) => {}
-            Some(_) => page.quarantined.push(QuarantinedItem {
-                name: printable_excerpt(&tool.name),
-                reason: "listed earlier with a different definition".to_owned(),
-            }),
+            Some(_) => {
+                let reason = "listed earlier with a different definition".to_owned();
+                return Err(RejectedItem { name: Some(printable_excerpt(&tool.name)), reason });
+            }
         }
+        Ok(())
+    })
+}
+
+impl<T> Default for ListPage<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), quarantined: Vec::new(), next_cursor: None, notes: Vec::new() }
     }
-    Ok(page)
 }
 
 impl<T> ListPage<T> {
-    fn around(envelope: &RawObject<'_>, left_out: usize, key: &str) -> Self {
-        let mut notes = Vec::new();
+    /// Decodes a page; `add` adds one item to it.
+    fn decode(
+        result: &str,
+        key: &'static str,
+        mut add: impl FnMut(&mut Self, &RawValue) -> Result<(), RejectedItem>,
+    ) -> Result<Self, DecodeError> {
+        let envelope = RawObject::open(result)?;
+        let RawList { items, left_out } = envelope.list(key)?;
+        let mut page = Self::default();
         if left_out > 0 {
-            notes.push(format!("`{key}` has more than {MAX_LIST_ITEMS} items; {left_out} omitted"));
+            let note = format!("`{key}` has more than {MAX_LIST_ITEMS} items; {left_out} omitted");
+            page.notes.push(note);
         }
-        let next_cursor = match envelope.value("nextCursor") {
+        page.next_cursor = match envelope.value("nextCursor") {
             // An empty cursor would lead to the first page again.
             Some(Value::String(cursor)) if cursor.is_empty() => None,
             Some(cursor @ Value::String(_)) => Some(cursor.to_string()),
             Some(cursor) => {
-                notes.push("`nextCursor` is not a string; it is sent back unchanged".to_owned());
+                let note = "`nextCursor` is not a string; it is sent back unchanged";
+                page.notes.push(note.to_owned());
                 Some(cursor.to_string())
             }
             None => None,
         };
-        Self { items: Vec::new(), quarantined: Vec::new(), next_cursor, notes }
+        for (at, raw) in items.into_iter().enumerate() {
+            if let Err(RejectedItem { name, reason }) = add(&mut page, raw) {
+                let name = name.unwrap_or_else(|| format!("#{}", at + 1));
+                page.quarantined.push(QuarantinedItem { name, reason });
+            }
+        }
+        Ok(page)
     }
 }
 
@@ -175,46 +178,32 @@ struct RejectedItem {
 
 fn take_name(raw: &RawValue, key: &str) -> Result<(String, Map<String, Value>), RejectedItem> {
     let text = raw.get();
-    let refuse = |name: Option<&str>, reason: String| RejectedItem {
-        name: name.map(printable_excerpt),
-        reason,
+    let nameless = |reason: String| RejectedItem { name: None, reason };
+    // A definition that is too large or too deep to parse may still have a name.
+    let unparsed = |reason: String| {
+        let name = RawObject::open(text).ok().and_then(|object| object.value(key));
+        RejectedItem { name: name.as_ref().and_then(Value::as_str).map(printable_excerpt), reason }
     };
     if text.len() > MAX_TOOL_BYTES {
-        return Err(refuse(
-            name_of_large(text, key).as_deref(),
-            format!("its definition has {} bytes; the limit is {MAX_TOOL_BYTES}", text.len()),
-        ));
+        let bytes = text.len();
+        let reason = format!("its definition has {bytes} bytes; the limit is {MAX_TOOL_BYTES}");
+        return Err(unparsed(reason));
     }
-    let mut object = match parse_lenient(text) {
-        Ok(Value::Object(object)) => object,
-        Ok(_) => {
-            return Err(refuse(None, format!("expected an object, found {}", json_kind(text))));
-        }
-        Err(error) => {
-            return Err(refuse(
-                name_of_large(text, key).as_deref(),
-                format!("invalid JSON: {error}"),
-            ));
-        }
+    let value = parse_lenient(text).map_err(|error| unparsed(format!("invalid JSON: {error}")))?;
+    let Value::Object(mut object) = value else {
+        return Err(nameless(format!("expected an object, found {}", json_kind(text))));
     };
     match object.remove(key) {
         Some(Value::String(name)) if name.trim().is_empty() => {
-            Err(refuse(None, format!("its `{key}` is empty")))
+            Err(nameless(format!("its `{key}` is empty")))
         }
         Some(Value::String(name)) if name.chars().any(char::is_control) => {
-            Err(refuse(Some(&name), format!("its `{key}` contains control characters")))
+            let reason = format!("its `{key}` contains control characters");
+            Err(RejectedItem { name: Some(printable_excerpt(&name)), reason })
         }
         Some(Value::String(name)) => Ok((name, object)),
-        Some(_) => Err(refuse(None, format!("its `{key}` is not a string"))),
-        None => Err(refuse(None, format!("it has no `{key}`"))),
-    }
-}
-
-/// The name in a definition that is too large or too deep to parse.
-fn name_of_large(text: &str, key: &str) -> Option<String> {
-    match RawObject::open(text).ok()?.value(key)? {
-        Value::String(name) => Some(name),
-        _ => None,
+        Some(_) => Err(nameless(format!("its `{key}` is not a string"))),
+        None => Err(nameless(format!("it has no `{key}`"))),
     }
 }
 
@@ -225,22 +214,21 @@ fn decode(
 ) -> Result<Tool, RejectedItem> {
     let (name, mut object) = take_name(raw, "name")?;
     let refuse = |reason: String| RejectedItem { name: Some(printable_excerpt(&name)), reason };
-    if name.len() > MAX_NATIVE_NAME_BYTES {
-        return Err(refuse(format!(
-            "its name has {} bytes; the limit is {MAX_NATIVE_NAME_BYTES}",
-            name.len()
-        )));
+    let bytes = name.len();
+    if bytes > MAX_NATIVE_NAME_BYTES {
+        let reason = format!("its name has {bytes} bytes; the limit is {MAX_NATIVE_NAME_BYTES}");
+        return Err(refuse(reason));
     }
     let mut note = |text: &str| notes.push(format!("tool `{}`: {text}", printable_excerpt(&name)));
     let input_schema = match object.remove("inputSchema") {
         Some(Value::Object(schema)) => Value::Object(schema),
         None | Some(Value::Null) => {
             note("it has no `inputSchema`; assuming no arguments");
-            empty_schema()
+            json!({"type": "object", "properties": {}})
         }
         Some(Value::Bool(true)) => {
             note("its `inputSchema` is `true`; assuming no arguments");
-            empty_schema()
+            json!({"type": "object", "properties": {}})
         }
         Some(other) => {
             let found = json_kind(&other.to_string());
@@ -257,9 +245,8 @@ fn decode(
     };
     for schema in [Some(&input_schema), output_schema.as_ref()].into_iter().flatten() {
         if is_deeper_than(schema, MAX_SCHEMA_DEPTH) {
-            return Err(refuse(format!(
-                "a schema is nested deeper than {MAX_SCHEMA_DEPTH} levels"
-            )));
+            let reason = format!("a schema is nested deeper than {MAX_SCHEMA_DEPTH} levels");
+            return Err(refuse(reason));
         }
     }
     let header_params = match rule {
@@ -293,18 +280,11 @@ pub(crate) fn take_string(object: &mut Map<String, Value>, key: &str) -> Option<
     }
 }
 
-fn empty_schema() -> Value {
-    json!({"type": "object", "properties": {}})
-}
-
 fn is_deeper_than(value: &Value, levels: usize) -> bool {
     match value {
-        Value::Object(object) => {
-            levels == 0 || object.values().any(|inner| is_deeper_than(inner, levels - 1))
-        }
-        Value::Array(list) => {
-            levels == 0 || list.iter().any(|inner| is_deeper_than(inner, levels - 1))
-        }
+        Value::Object(_) | Value::Array(_) if levels == 0 => true,
+        Value::Object(object) => object.values().any(|inner| is_deeper_than(inner, levels - 1)),
+        Value::Array(list) => list.iter().any(|inner| is_deeper_than(inner, levels - 1)),
         _ => false,
     }
 }

@@ -14,7 +14,7 @@ pub(crate) mod tls;
 use bytes::Bytes;
 use tokio_util::task::TaskTracker;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ServerOutput};
 use crate::message::RawJson;
 use crate::router::ResponseWaiter;
 
@@ -61,6 +61,14 @@ impl Connection {
             Self::Stdio(connection) => connection.send(&body),
             Self::Sse(connection) => connection.send(body).await,
             Self::Http(connection) => connection.send_message(body).await,
+        }
+    }
+
+    /// The output of a local server.
+    pub(crate) fn output_tail(&self) -> ServerOutput {
+        match self {
+            Self::Stdio(connection) => connection.output_tail(),
+            _ => ServerOutput::default(),
         }
     }
 

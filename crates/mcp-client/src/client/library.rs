@@ -9,39 +9,33 @@ use crate::content::ToolOutcome;
 use crate::error::Error;
 use crate::registry::ToolAction;
 use crate::session::{CallOptions, Session};
-use crate::supervisor::CallEffect;
 use crate::tool::{Prompt, Resource, ResourceTemplate};
 
 /// The object whose argument is completed.
 #[derive(Debug, Clone, Copy)]
 pub enum Completed<'a> {
-    /// A prompt name.
     Prompt(&'a str),
-    /// A resource template.
     Template(&'a str),
 }
 
 impl Client {
-    /// The servers whose prompts are registered.
     pub fn servers_with_prompts(&self) -> Vec<String> {
         self.servers_with(|action| matches!(action, ToolAction::GetPrompt))
     }
 
-    /// The servers whose resources are registered.
     pub fn servers_with_resources(&self) -> Vec<String> {
         self.servers_with(|action| matches!(action, ToolAction::ReadResource))
     }
 
-    fn servers_with(&self, is_meant: impl Fn(&ToolAction) -> bool) -> Vec<String> {
+    fn servers_with(&self, is_wanted: impl Fn(&ToolAction) -> bool) -> Vec<String> {
         let registry = self.registry();
-        let meant = registry.entries().filter(|entry| is_meant(&entry.action));
-        meant.map(|entry| entry.server.to_string()).collect()
+        let found = registry.entries().filter(|entry| is_wanted(&entry.action));
+        found.map(|entry| entry.server.to_string()).collect()
     }
 
     pub async fn prompts(&self, server: &str) -> Result<Vec<Prompt>, Error> {
         let list = |session: Session| async move { session.list_prompts().await };
-        let listed = self.handle(server)?.run("prompts/list", CallEffect::ReadOnly, list).await?;
-        Ok(listed.items)
+        Ok(self.read(server, "prompts/list", list).await?.items)
     }
 
     /// A prompt, rendered by its server.
@@ -54,7 +48,7 @@ impl Client {
         let options = &CallOptions::default();
         let call =
             |session: Session| async move { session.get_prompt(name, arguments, options).await };
-        let filled = self.handle(server)?.run(name, CallEffect::ReadOnly, call).await?;
+        let filled = self.read(server, name, call).await?;
         // A single message of the user needs no label.
         let outcome = match filled.messages.as_slice() {
             [only] if only.role == "user" => {
@@ -81,37 +75,34 @@ impl Client {
         let call = |session: Session| async move {
             session.complete(reference, argument, begun, given).await
         };
-        self.handle(server)?.run(argument, CallEffect::ReadOnly, call).await
+        self.read(server, argument, call).await
     }
 
     pub async fn resources(&self, server: &str) -> Result<Vec<Resource>, Error> {
         let list = |session: Session| async move { session.list_resources().await };
-        let listed = self.handle(server)?.run("resources/list", CallEffect::ReadOnly, list).await?;
-        Ok(listed.items)
+        Ok(self.read(server, "resources/list", list).await?.items)
     }
 
     pub async fn resource_templates(&self, server: &str) -> Result<Vec<ResourceTemplate>, Error> {
         let list = |session: Session| async move { session.list_templates().await };
-        let method = "resources/templates/list";
-        Ok(self.handle(server)?.run(method, CallEffect::ReadOnly, list).await?.items)
+        Ok(self.read(server, "resources/templates/list", list).await?.items)
     }
 
     /// Whether a resource may have changed since the last call. The first call, also after a
     /// reconnect, subscribes to its changes. `None` if the server does not report changes.
     pub async fn watch_resource(&self, server: &str, uri: &str) -> Result<Option<bool>, Error> {
         let watch = |session: Session| async move { session.watch_resource(uri).await };
-        self.handle(server)?.run(uri, CallEffect::ReadOnly, watch).await
+        self.read(server, uri, watch).await
     }
 
     pub async fn unwatch_resource(&self, server: &str, uri: &str) -> Result<(), Error> {
         let unwatch = |session: Session| async move { session.unwatch_resource(uri).await };
-        self.handle(server)?.run(uri, CallEffect::ReadOnly, unwatch).await
+        self.read(server, uri, unwatch).await
     }
 
     pub async fn resource(&self, server: &str, uri: &str) -> Result<ToolOutcome, Error> {
         let options = &CallOptions::default();
         let call = |session: Session| async move { session.read_resource(uri, options).await };
-        let contents = self.handle(server)?.run(uri, CallEffect::ReadOnly, call).await?;
-        Ok(ToolOutcome::from(contents).redacted(&self.inner.host.redactor))
+        Ok(self.read(server, uri, call).await?.redacted(&self.inner.host.redactor))
     }
 }

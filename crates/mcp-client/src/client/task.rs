@@ -20,8 +20,7 @@ const MAX_FAILED_POLLS: u32 = 5;
 impl Client {
     pub async fn task_state(&self, task: &ServerTask) -> Result<TaskState, Error> {
         let poll = |session: Session| async move { session.poll_task(&task.id).await };
-        let handle = self.handle(&task.server)?;
-        let polled = handle.run(&task.tool, CallEffect::ReadOnly, poll).await;
+        let polled = self.read(&task.server, &task.tool, poll).await;
         if let Err(Error::Rpc(_)) = &polled {
             self.inner.host.task_ended(task);
         }
@@ -42,8 +41,7 @@ impl Client {
 
     pub async fn cancel_task(&self, task: &ServerTask) -> Result<(), Error> {
         let cancel = |session: Session| async move { session.cancel_task(&task.id).await };
-        let handle = self.handle(&task.server)?;
-        let cancelled = handle.run(&task.tool, CallEffect::ReadOnly, cancel).await;
+        let cancelled = self.read(&task.server, &task.tool, cancel).await;
         // A server rejects this for a task that has ended or that it does not know.
         if let Ok(()) | Err(Error::Rpc(_)) = &cancelled {
             self.inner.host.task_ended(task);
@@ -61,7 +59,9 @@ impl Client {
     ) -> Result<ToolOutcome, Error> {
         let (server, tool) = (handle.name.to_string(), tool.to_owned());
         let task = ServerTask { server, tool, id: started.id.clone() };
-        self.inner.host.task_started(&task);
+        if let Some(store) = &self.inner.host.tasks {
+            store.started(&task);
+        }
         let owned = Some(started.session.clone());
         let waiting = WaitingTask { handle, host: &self.inner.host, task, owned };
         let outcome = self.finished(waiting, options).await;
@@ -88,12 +88,6 @@ impl Client {
 }
 
 impl Host {
-    fn task_started(&self, task: &ServerTask) {
-        if let Some(store) = &self.tasks {
-            store.started(task);
-        }
-    }
-
     fn task_ended(&self, task: &ServerTask) {
         if let Some(store) = &self.tasks {
             store.ended(task);
@@ -143,8 +137,8 @@ impl WaitingTask<'_> {
     async fn poll(&mut self, options: &CallOptions) -> Result<ToolOutcome, Error> {
         let (mut failures, mut answered, mut shown) = (0, BTreeSet::new(), None);
         loop {
-            let looked = self.look(&mut answered, &mut shown, options).await;
-            match looked.map_err(|error| error.redacted(&self.host.redactor)) {
+            let polled = self.poll_once(&mut answered, &mut shown, options).await;
+            match polled.map_err(|error| error.redacted(&self.host.redactor)) {
                 Ok((_, Some(outcome))) => return Ok(outcome),
                 Ok((polled, None)) => {
                     failures = 0;
@@ -154,14 +148,14 @@ impl WaitingTask<'_> {
                     if error.kind() == ErrorKind::Transient && failures < MAX_FAILED_POLLS =>
                 {
                     failures += 1;
-                    sleep(backoff::delay(failures)).await;
+                    sleep(backoff(failures)).await;
                 }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    async fn look(
+    async fn poll_once(
         &mut self,
         answered: &mut BTreeSet<String>,
         shown: &mut Option<TaskState>,

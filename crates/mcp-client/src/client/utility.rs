@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::content::ToolOutcome;
 use crate::error::Error;
+use crate::message::plain_text;
 use crate::registry::ToolAction;
 use crate::session::{CallOptions, Session};
 use crate::supervisor::{CallEffect, ServerHandle};
@@ -23,7 +24,7 @@ pub(super) async fn run(
             ToolAction::ListResources => list_resources(&session).await,
             ToolAction::ReadResource => {
                 let uri = required_argument(arguments, "uri")?;
-                Ok(session.read_resource(uri, options).await?.into())
+                session.read_resource(uri, options).await
             }
             ToolAction::ListPrompts => list_prompts(&session).await,
             ToolAction::GetPrompt => {
@@ -41,62 +42,16 @@ async fn list_resources(session: &Session) -> Result<ToolOutcome, Error> {
     let listed = session.list_resources().await?;
     // Few servers implement templates, so a failure is ignored.
     let templates = session.list_templates().await.map(|listed| listed.items).unwrap_or_default();
-    let resources: Vec<Value> = listed
-        .items
-        .iter()
-        .map(|item| {
-            without_nulls(json!({
-                "uri": item.uri, "name": item.name, "title": item.title,
-                "description": item.description, "mimeType": item.mime_type, "size": item.size,
-            }))
-        })
-        .collect();
-    let templates: Vec<Value> = templates
-        .iter()
-        .map(|item| {
-            without_nulls(json!({
-                "uriTemplate": item.uri_template, "name": item.name,
-                "description": item.description, "mimeType": item.mime_type,
-            }))
-        })
-        .collect();
-    Ok(structured(json!({ "resources": resources, "resourceTemplates": templates })))
+    Ok(structured(json!({ "resources": listed.items, "resourceTemplates": templates })))
 }
 
 async fn list_prompts(session: &Session) -> Result<ToolOutcome, Error> {
     let listed = session.list_prompts().await?;
-    let prompts: Vec<Value> = listed
-        .items
-        .iter()
-        .map(|item| {
-            let arguments: Vec<Value> = item
-                .arguments
-                .iter()
-                .map(|argument| {
-                    without_nulls(json!({
-                        "name": argument.name, "description": argument.description,
-                        "required": argument.required,
-                    }))
-                })
-                .collect();
-            without_nulls(json!({
-                "name": item.name, "title": item.title, "description": item.description,
-                "arguments": arguments,
-            }))
-        })
-        .collect();
-    Ok(structured(json!({ "prompts": prompts })))
+    Ok(structured(json!({ "prompts": listed.items })))
 }
 
 fn structured(value: Value) -> ToolOutcome {
     ToolOutcome { structured: Some(value), ..ToolOutcome::default() }
-}
-
-fn without_nulls(mut value: Value) -> Value {
-    if let Some(fields) = value.as_object_mut() {
-        fields.retain(|_, value| !value.is_null());
-    }
-    value
 }
 
 fn required_argument<'a>(arguments: &'a Value, key: &str) -> Result<&'a str, Error> {
@@ -109,9 +64,6 @@ fn prompt_arguments(arguments: &Value) -> BTreeMap<String, String> {
     let fields = arguments.as_object().into_iter().flatten();
     fields
         .filter(|(_, value)| !value.is_null())
-        .map(|(key, value)| {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            (key.clone(), text)
-        })
+        .map(|(key, value)| (key.clone(), plain_text(value)))
         .collect()
 }

@@ -27,7 +27,6 @@ pub struct Rendered {
 }
 
 /// Binary data beside the text.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
     pub mime: String,

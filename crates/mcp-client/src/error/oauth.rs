@@ -134,16 +134,7 @@ impl Error {
             }
             Self::Unreached(error) => error.kind(),
             // Any other refusal of a token endpoint may be temporary.
-            Self::Refused { .. }
-            | Self::Discovery { .. }
-            | Self::Registration { .. }
-            | Self::NoPort { .. }
-            | Self::Unavailable { .. }
-            | Self::Silent { .. }
-            | Self::Malformed { .. }
-            | Self::Store { .. }
-            | Self::Keychain { .. }
-            | Self::Busy { .. } => ErrorKind::Transient,
+            _ => ErrorKind::Transient,
         }
     }
 

@@ -44,13 +44,23 @@ pub(crate) struct RequestMeta<'a> {
     pub(crate) progress_token: Option<u64>,
 }
 
-/// A request. The line feed ends it on stdio and is white space to the other transports.
 pub(crate) fn request(id: u64, method: &str, params: &Params, meta: RequestMeta<'_>) -> Bytes {
+    message(Some(id), method, params, meta)
+}
+
+pub(crate) fn notification(method: &str, params: &Params) -> Bytes {
+    message(None, method, params, RequestMeta::default())
+}
+
+/// The line feed ends a message on stdio and is white space to the other transports.
+fn message(id: Option<u64>, method: &str, params: &Params, meta: RequestMeta<'_>) -> Bytes {
     let mut text =
         String::with_capacity(96 + method.len() + params.fields.len() + meta.common.len());
-    text.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
-    text.push_str(&id.to_string());
-    text.push_str(",\"method\":");
+    text.push_str("{\"jsonrpc\":\"2.0\",");
+    if let Some(id) = id {
+        text.push_str(&format!("\"id\":{id},"));
+    }
+    text.push_str("\"method\":");
     push_string(&mut text, method);
     let has_meta = meta.progress_token.is_some() || !meta.common.is_empty();
     if has_meta || !params.fields.is_empty() {
@@ -81,28 +91,12 @@ fn push_meta(text: &mut String, meta: RequestMeta<'_>, first: bool) {
     text.push('}');
 }
 
-pub(crate) fn notification(method: &str, params: &Params) -> Bytes {
-    let mut text = String::with_capacity(64 + method.len() + params.fields.len());
-    text.push_str("{\"jsonrpc\":\"2.0\",\"method\":");
-    push_string(&mut text, method);
-    if !params.fields.is_empty() {
-        text.push_str(",\"params\":{");
-        text.push_str(&params.fields);
-        text.push('}');
-    }
-    text.push_str("}\n");
-    Bytes::from(text)
-}
-
 pub(crate) fn reply_result(id: &str, result: &Value) -> Bytes {
     Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n"))
 }
 
 pub(crate) fn reply_error(id: &str, error: &RpcError) -> Bytes {
-    let mut body = serde_json::json!({ "code": error.code, "message": error.peer_message });
-    if let (Some(data), Some(fields)) = (&error.data, body.as_object_mut()) {
-        fields.insert("data".to_owned(), data.clone());
-    }
+    let body = serde_json::to_value(error).unwrap_or_default();
     Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{body}}}\n"))
 }
 

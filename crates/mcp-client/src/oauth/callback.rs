@@ -13,7 +13,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -36,6 +36,7 @@ use self::page::Page;
 use super::redirect::{
     AuthorizationCode, ExpectedRedirect, RedirectError, check_redirect, has_state,
 };
+use crate::sync::lock;
 use crate::url::LOOPBACK_HOSTS;
 
 pub const CALLBACK_PATH: &str = "/callback";
@@ -57,11 +58,8 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 pub struct CallbackListener {
     sockets: Arc<[TcpListener]>,
-    port: u16,
-    door: CallbackTarget,
-    used: Arc<Mutex<VecDeque<String>>>,
-    sender: mpsc::Sender<PendingCallback>,
-    knocks: Turn<mpsc::Receiver<PendingCallback>>,
+    server: CallbackServer,
+    callbacks: Turn<mpsc::Receiver<PendingCallback>>,
     serving: OnceLock<AbortOnDropHandle<()>>,
 }
 
@@ -91,28 +89,27 @@ impl CallbackListener {
     /// All sockets share one port.
     fn of(sockets: Vec<TcpListener>) -> io::Result<Self> {
         let port = sockets.first().map_or(Ok(0), |first| first.local_addr().map(|at| at.port()))?;
-        let (sender, knocks) = mpsc::channel(MAX_CONNECTIONS);
+        let (sender, callbacks) = mpsc::channel(MAX_CONNECTIONS);
+        let path = CALLBACK_PATH.to_owned();
+        let used = Arc::default();
         Ok(Self {
             sockets: sockets.into(),
-            port,
-            door: CallbackTarget { path: CALLBACK_PATH.to_owned(), any_host: false },
-            used: Arc::default(),
-            sender,
-            knocks: Turn::new(knocks),
+            server: CallbackServer { path, any_host: false, port, used, sender },
+            callbacks: Turn::new(callbacks),
             serving: OnceLock::new(),
         })
     }
 
     pub fn port(&self) -> u16 {
-        self.port
+        self.server.port
     }
 
     /// Accepts redirects at this path, under any host that a proxy forwards.
     #[must_use]
     pub fn at_path(mut self, path: &str) -> Self {
         let path = path.split(['?', '#']).next().unwrap_or_default();
-        let path = path.trim_start_matches('/');
-        self.door = CallbackTarget { path: format!("/{path}"), any_host: true };
+        self.server.path = format!("/{}", path.trim_start_matches('/'));
+        self.server.any_host = true;
         self
     }
 
@@ -120,43 +117,38 @@ impl CallbackListener {
     /// another login.
     pub async fn redirect(&self, expected: &ExpectedRedirect) -> Callback {
         self.serving.get_or_init(|| self.serve());
-        let mut knocks = self.knocks.lock().await;
+        let mut callbacks = self.callbacks.lock().await;
         loop {
-            let Some(knock) = knocks.recv().await else {
+            let Some(callback) = callbacks.recv().await else {
                 // Unreachable: `self` holds a sender.
                 return std::future::pending().await;
             };
-            let outcome = check_redirect(&knock.query, expected);
+            let outcome = check_redirect(&callback.query, expected);
             if matches!(&outcome, Err(fault) if !fault.ends_login()) {
-                let page = if is_used(&self.used, &knock.query) {
+                let page = if self.server.is_used(&callback.query) {
                     page::already_used()
                 } else {
                     page::not_found()
                 };
                 // The browser may have disconnected.
-                let _ = knock.reply.send(page);
+                let _ = callback.reply.send(page);
                 continue;
             }
-            remember(&self.used, &expected.state);
-            knock.is_let_in.store(true, Ordering::Release);
-            return Callback { outcome, reply: Some(knock.reply), closed: knock.closed };
+            self.server.remember(&expected.state);
+            callback.is_accepted.store(true, Ordering::Release);
+            return Callback { outcome, reply: Some(callback.reply), closed: callback.closed };
         }
     }
 
     fn serve(&self) -> AbortOnDropHandle<()> {
-        let reception = Arc::new(CallbackServer {
-            door: self.door.clone(),
-            port: self.port,
-            used: Arc::clone(&self.used),
-            knocks: self.sender.clone(),
-        });
-        AbortOnDropHandle::new(tokio::spawn(accept(Arc::downgrade(&self.sockets), reception)))
+        let server = Arc::new(self.server.clone());
+        AbortOnDropHandle::new(tokio::spawn(accept(Arc::downgrade(&self.sockets), server)))
     }
 }
 
 impl fmt::Debug for CallbackListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listener").field("port", &self.port).finish_non_exhaustive()
+        f.debug_struct("Listener").field("port", &self.server.port).finish_non_exhaustive()
     }
 }
 
@@ -194,26 +186,23 @@ pub enum LoginOutcome {
     Continue { address: String },
 }
 
-#[derive(Debug, Clone)]
-struct CallbackTarget {
+struct PendingCallback {
+    query: String,
+    reply: oneshot::Sender<Page>,
+    is_accepted: Arc<AtomicBool>,
+    closed: CancellationToken,
+}
+
+#[derive(Clone)]
+struct CallbackServer {
     path: String,
     /// A proxy forwards under its host name. Otherwise only loopback names with our port are
     /// accepted, which protects against DNS rebinding.
     any_host: bool,
-}
-
-struct PendingCallback {
-    query: String,
-    reply: oneshot::Sender<Page>,
-    is_let_in: Arc<AtomicBool>,
-    closed: CancellationToken,
-}
-
-struct CallbackServer {
-    door: CallbackTarget,
     port: u16,
+    /// The used `state` values.
     used: Arc<Mutex<VecDeque<String>>>,
-    knocks: mpsc::Sender<PendingCallback>,
+    sender: mpsc::Sender<PendingCallback>,
 }
 
 async fn socket(address: impl Into<IpAddr>, port: u16) -> io::Result<TcpListener> {
@@ -234,12 +223,12 @@ pub async fn bind_pinned() -> Option<CallbackListener> {
 /// page is read.
 struct OpenConnection {
     task: JoinHandle<()>,
-    is_let_in: Arc<AtomicBool>,
+    is_accepted: Arc<AtomicBool>,
 }
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        if !self.is_let_in.load(Ordering::Acquire) {
+        if !self.is_accepted.load(Ordering::Acquire) {
             self.task.abort();
         }
     }
@@ -247,7 +236,7 @@ impl Drop for OpenConnection {
 
 /// The sockets are held weakly: the port is free as soon as the listener is dropped, not when this
 /// task runs next.
-async fn accept(sockets: Weak<[TcpListener]>, reception: Arc<CallbackServer>) {
+async fn accept(sockets: Weak<[TcpListener]>, server: Arc<CallbackServer>) {
     let mut held: VecDeque<OpenConnection> = VecDeque::new();
     loop {
         let accepted = poll_fn(|context| {
@@ -265,22 +254,22 @@ async fn accept(sockets: Weak<[TcpListener]>, reception: Arc<CallbackServer>) {
         };
         held.retain(|connection| !connection.task.is_finished());
         if held.len() >= MAX_CONNECTIONS {
-            let waits = |held: &OpenConnection| !held.is_let_in.load(Ordering::Acquire);
+            let waits = |held: &OpenConnection| !held.is_accepted.load(Ordering::Acquire);
             held.iter().position(waits).and_then(|oldest| held.remove(oldest));
         }
-        let is_let_in = Arc::new(AtomicBool::new(false));
-        let task = tokio::spawn(connection(stream, Arc::clone(&reception), Arc::clone(&is_let_in)));
-        held.push_back(OpenConnection { task, is_let_in });
+        let is_accepted = Arc::new(AtomicBool::new(false));
+        let task = tokio::spawn(connection(stream, Arc::clone(&server), Arc::clone(&is_accepted)));
+        held.push_back(OpenConnection { task, is_accepted });
     }
 }
 
-async fn connection(stream: TcpStream, reception: Arc<CallbackServer>, is_let_in: Arc<AtomicBool>) {
+async fn connection(stream: TcpStream, server: Arc<CallbackServer>, is_accepted: Arc<AtomicBool>) {
     let closed = CancellationToken::new();
     let _guard = closed.clone().drop_guard();
     let service = service_fn(|request| {
-        let (reception, is_let_in) = (Arc::clone(&reception), Arc::clone(&is_let_in));
+        let (server, is_accepted) = (Arc::clone(&server), Arc::clone(&is_accepted));
         let closed = closed.clone();
-        async move { Ok::<_, Infallible>(respond(request, &reception, is_let_in, closed).await) }
+        async move { Ok::<_, Infallible>(respond(request, &server, is_accepted, closed).await) }
     });
     // An error concerns this connection only.
     let _ = http1::Builder::new()
@@ -294,20 +283,20 @@ async fn connection(stream: TcpStream, reception: Arc<CallbackServer>, is_let_in
 
 async fn respond(
     request: Request<Incoming>,
-    reception: &CallbackServer,
-    is_let_in: Arc<AtomicBool>,
+    server: &CallbackServer,
+    is_accepted: Arc<AtomicBool>,
     closed: CancellationToken,
 ) -> Response<Full<Bytes>> {
-    if !reception.admits(&request) {
+    if !server.admits(&request) {
         return page::not_found().into_response();
     }
     let query = request.uri().query().unwrap_or_default().to_owned();
-    if is_used(&reception.used, &query) {
+    if server.is_used(&query) {
         return page::already_used().into_response();
     }
     let (reply, answer) = oneshot::channel();
-    let knock = PendingCallback { query, reply, is_let_in, closed };
-    if reception.knocks.send(knock).await.is_err() {
+    let callback = PendingCallback { query, reply, is_accepted, closed };
+    if server.sender.send(callback).await.is_err() {
         return page::not_found().into_response();
     }
     answer.await.unwrap_or_else(|_| page::unfinished()).into_response()
@@ -315,8 +304,8 @@ async fn respond(
 
 impl CallbackServer {
     fn admits(&self, request: &Request<Incoming>) -> bool {
-        let is_ours = request.method() == Method::GET && request.uri().path() == self.door.path;
-        is_ours && (self.door.any_host || self.is_named(request))
+        let is_ours = request.method() == Method::GET && request.uri().path() == self.path;
+        is_ours && (self.any_host || self.is_named(request))
     }
 
     /// Whether every host name in the request is a loopback name with our port.
@@ -333,17 +322,16 @@ impl CallbackServer {
         let is_bare = !name.as_str().contains('@');
         is_bare && port == self.port && LOOPBACK_HOSTS.contains(&host.as_str())
     }
-}
 
-fn is_used(used: &Mutex<VecDeque<String>>, query: &str) -> bool {
-    let used = used.lock().unwrap_or_else(PoisonError::into_inner);
-    used.iter().any(|state| has_state(query, state))
-}
-
-fn remember(used: &Mutex<VecDeque<String>>, state: &str) {
-    let mut used = used.lock().unwrap_or_else(PoisonError::into_inner);
-    if used.len() == MAX_REMEMBERED {
-        used.pop_front();
+    fn is_used(&self, query: &str) -> bool {
+        lock(&self.used).iter().any(|state| has_state(query, state))
     }
-    used.push_back(state.to_owned());
+
+    fn remember(&self, state: &str) {
+        let mut used = lock(&self.used);
+        if used.len() == MAX_REMEMBERED {
+            used.pop_front();
+        }
+        used.push_back(state.to_owned());
+    }
 }

@@ -54,12 +54,12 @@ pub fn redirect_uris() -> [String; 10] {
     })
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct ResponseView<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedDocument {
     pub status: u16,
-    pub content_type: Option<&'a str>,
-    pub location: Option<&'a str>,
-    pub body: &'a [u8],
+    pub content_type: Option<String>,
+    pub location: Option<String>,
+    pub body: Bytes,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -104,64 +104,38 @@ pub fn check_address(url: &str) -> Option<RuleViolation> {
 }
 
 /// All violations in order. Without a document the last two rules are not checked.
-pub fn check(url: &str, fetched: &ResponseView<'_>) -> Vec<RuleViolation> {
+pub fn check(url: &str, fetched: &FetchedDocument) -> Vec<RuleViolation> {
+    let excerpt = |text: &str| visible_excerpt(text, MAX_QUOTED_CHARS);
     let mut broken: Vec<RuleViolation> = check_address(url).into_iter().collect();
-    match fetched.location {
-        Some(to) if (300..400).contains(&fetched.status) => {
-            broken.push(RuleViolation::Redirected { to: visible_excerpt(to, MAX_QUOTED_CHARS) });
-            return broken;
-        }
-        _ if fetched.status != 200 => {
-            broken.push(RuleViolation::Status(fetched.status));
-            return broken;
-        }
-        _ => {}
+    if fetched.status != 200 {
+        let to = fetched.location.as_deref().filter(|_| (300..400).contains(&fetched.status));
+        broken.push(match to {
+            Some(to) => RuleViolation::Redirected { to: excerpt(to) },
+            None => RuleViolation::Status(fetched.status),
+        });
+        return broken;
     }
-    let kind = fetched.content_type.unwrap_or_default().split(';').next().unwrap_or_default();
+    let content_type = fetched.content_type.as_deref();
+    let kind = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
     if !kind.trim().eq_ignore_ascii_case("application/json") {
-        let found = fetched.content_type.map(|found| visible_excerpt(found, MAX_QUOTED_CHARS));
-        broken.push(RuleViolation::ContentType { found });
+        broken.push(RuleViolation::ContentType { found: content_type.map(excerpt) });
     }
-    let Ok(Value::Object(document)) = serde_json::from_slice(fetched.body) else {
+    let Ok(Value::Object(document)) = serde_json::from_slice(&fetched.body) else {
         broken.push(RuleViolation::NotJson);
         return broken;
     };
     let declared = document.get("redirect_uris").and_then(Value::as_array);
-    let declared = declared.map(Vec::as_slice).unwrap_or_default();
-    let missing: Vec<String> = redirect_uris()
-        .into_iter()
-        .filter(|uri| !declared.iter().any(|found| found == uri))
-        .collect();
+    let is_declared = |uri: &String| declared.is_some_and(|all| all.iter().any(|one| one == uri));
+    let mut missing = redirect_uris().to_vec();
+    missing.retain(|uri| !is_declared(uri));
     if !missing.is_empty() {
         broken.push(RuleViolation::MissingRedirects { missing });
     }
     let client_id = document.get("client_id").and_then(Value::as_str);
     if client_id != Some(url) {
-        broken.push(RuleViolation::ClientId {
-            found: client_id.map(|id| visible_excerpt(id, MAX_QUOTED_CHARS)),
-        });
+        broken.push(RuleViolation::ClientId { found: client_id.map(excerpt) });
     }
     broken
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FetchedDocument {
-    status: u16,
-    content_type: Option<String>,
-    location: Option<String>,
-    body: Bytes,
-}
-
-impl FetchedDocument {
-    /// The view that [`check`] takes.
-    pub fn view(&self) -> ResponseView<'_> {
-        ResponseView {
-            status: self.status,
-            content_type: self.content_type.as_deref(),
-            location: self.location.as_deref(),
-            body: &self.body,
-        }
-    }
 }
 
 /// Fetches a document as an authorization server would: without credentials or redirects, but
@@ -169,15 +143,9 @@ impl FetchedDocument {
 pub async fn fetch(endpoint: &HttpEndpoint, host: &Host, url: &str) -> Result<FetchedDocument> {
     let anonymous = HttpEndpoint { verify: endpoint.verify.clone(), ..HttpEndpoint::new(url) };
     let client = HttpClient::new(&anonymous, host)?;
-    let timeout = || Error::ConnectTimeout {
-        method: "GET".to_owned(),
-        after: MAX_FETCH_WAIT,
-        stderr: String::new(),
-        noise: None,
-    };
     tokio::time::timeout(MAX_FETCH_WAIT, get(&client, client.url()))
         .await
-        .unwrap_or_else(|_| Err(timeout()))
+        .unwrap_or_else(|_| Err(Error::connect_timeout("GET", MAX_FETCH_WAIT)))
 }
 
 async fn get(client: &HttpClient, url: &Uri) -> Result<FetchedDocument> {

@@ -8,7 +8,7 @@ mod access_token;
 mod renewal;
 mod unattended;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -29,7 +29,8 @@ use crate::config::{
     Auth, Flow, HttpEndpoint, OauthOptions, ServerEntry, Text, fault_of_client_document,
 };
 use crate::error::oauth::{Error, Result};
-use crate::host::{ClientEvent, Host};
+use crate::host::Host;
+use crate::sync::lock;
 use crate::transport::http_client::challenges;
 
 /// How often the token file is checked for changes by other processes.
@@ -397,7 +398,7 @@ impl Credentials {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, CredentialState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub(crate) fn redact(&self, text: &str) -> String {
@@ -405,8 +406,7 @@ impl Credentials {
     }
 
     fn warn(&self, text: &str) {
-        let text = self.redact(text);
-        self.host.observer.event(ClientEvent::Warning { server: self.server.clone(), text });
+        self.host.warn(&self.server, self.redact(text));
     }
 
     pub(crate) fn default_document(&self) -> Option<&str> {
@@ -420,12 +420,19 @@ impl Credentials {
 }
 
 fn signing_key(path: &Text) -> Result<SigningKey> {
-    let bad = |reason: String| Error::Assertion {
-        reason: format!("`private_key` {} {reason}", path.shown()),
-    };
-    let pem = std::fs::read(path.value());
-    let pem = pem.map_err(|error| bad(format!("cannot be read: {error}")))?;
-    SigningKey::read(&pem).map_err(|reason| bad(format!("is not usable: {reason}")))
+    let pem = read_file("private_key", path)?;
+    SigningKey::read(&pem)
+        .map_err(|reason| bad_file("private_key", path, &format!("is not usable: {reason}")))
+}
+
+/// Reads the file that an option names.
+fn read_file(option: &str, path: &Text) -> Result<Vec<u8>> {
+    let bad = |error| bad_file(option, path, &format!("cannot be read: {error}"));
+    std::fs::read(path.value()).map_err(bad)
+}
+
+fn bad_file(option: &str, path: &Text, problem: &str) -> Error {
+    Error::Assertion { reason: format!("`{option}` {} {problem}", path.shown()) }
 }
 
 #[cfg(test)]

@@ -26,22 +26,22 @@ pub(crate) struct Discovery {
     pub(crate) bind: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct DiscoveryHints<'a> {
-    pub(crate) challenges: &'a [Challenge],
-    /// The issuer to select if the server trusts several.
-    pub(crate) prefer: Option<&'a str>,
-}
-
-/// Tries all locations of both standards, in their order.
-pub(crate) async fn discover(http: &OAuthHttp, hints: DiscoveryHints<'_>) -> Result<Discovery> {
-    let Some(resource) = resource(http, hints).await? else { return without_resource(http).await };
+/// Tries all locations of both standards, in their order. If the server trusts several issuers, the
+/// preferred one is selected.
+pub(crate) async fn discover(
+    http: &OAuthHttp,
+    challenges: &[Challenge],
+    preferred: Option<&str>,
+) -> Result<Discovery> {
+    let Some(resource) = resource(http, challenges).await? else {
+        return without_resource(http).await;
+    };
     let issuers = resource.authorization_servers;
-    let preferred = hints.prefer.filter(|wanted| issuers.iter().any(|issuer| issuer == wanted));
+    let preferred = preferred.filter(|wanted| issuers.iter().any(|issuer| issuer == wanted));
     let issuer = preferred.or(issuers.first().map(String::as_str)).unwrap_or_default();
     tracing::debug!(issuer, ?issuers, "authorization server found");
     let server = server(http, issuer).await?;
-    let offers_binding = hints.challenges.iter().any(|challenge| challenge.scheme() == "dpop");
+    let offers_binding = challenges.iter().any(|challenge| challenge.scheme() == "dpop");
     let bind = (offers_binding || resource.supports_dpop)
         && server.dpop_algorithms.iter().any(|known| known == dpop::ALGORITHM);
     Ok(Discovery {
@@ -54,12 +54,12 @@ pub(crate) async fn discover(http: &OAuthHttp, hints: DiscoveryHints<'_>) -> Res
 }
 
 /// The current issuers; `None` if they cannot be determined.
-pub(crate) async fn issuers(http: &OAuthHttp, hints: DiscoveryHints<'_>) -> Option<Vec<String>> {
-    resource(http, hints).await.ok().flatten().map(|metadata| metadata.authorization_servers)
+pub(crate) async fn issuers(http: &OAuthHttp, challenges: &[Challenge]) -> Option<Vec<String>> {
+    resource(http, challenges).await.ok().flatten().map(|metadata| metadata.authorization_servers)
 }
 
-async fn resource(http: &OAuthHttp, hints: DiscoveryHints<'_>) -> Result<Option<ResourceMetadata>> {
-    let named = hints.challenges.iter().find_map(|one| one.param("resource_metadata"));
+async fn resource(http: &OAuthHttp, challenges: &[Challenge]) -> Result<Option<ResourceMetadata>> {
+    let named = challenges.iter().find_map(|one| one.param("resource_metadata"));
     let places = match named {
         Some(place) => vec![checked(http.server(), place)?],
         None => resource_addresses(http.server()),

@@ -1,7 +1,7 @@
 //! `DPoP` (RFC 9449): proofs of possession for tokens that are bound to a key.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::assertion::{json_web_token, unix_seconds};
 use super::pkce::random_token;
+use crate::sync::lock;
 use crate::url::origin;
 
 pub(crate) const ALGORITHM: &str = "ES256";
@@ -75,7 +76,7 @@ impl DpopKey {
         if let Some(token) = token {
             claims["ath"] = json!(URL_SAFE_NO_PAD.encode(Sha256::digest(token)));
         }
-        if let Some(nonce) = self.nonce(side) {
+        if let Some(nonce) = lock(&self.nonces).of(side).clone() {
             claims["nonce"] = json!(nonce);
         }
         let header = json!({ "typ": "dpop+jwt", "alg": ALGORITHM, "jwk": self.public() });
@@ -88,12 +89,7 @@ impl DpopKey {
         if nonce.is_empty() || nonce.len() > MAX_NONCE_BYTES {
             return;
         }
-        let mut nonces = self.nonces.lock().unwrap_or_else(PoisonError::into_inner);
-        *nonces.of(side) = Some(nonce.to_owned());
-    }
-
-    fn nonce(&self, side: ProofAudience) -> Option<String> {
-        self.nonces.lock().unwrap_or_else(PoisonError::into_inner).of(side).clone()
+        *lock(&self.nonces).of(side) = Some(nonce.to_owned());
     }
 
     fn public(&self) -> Value {

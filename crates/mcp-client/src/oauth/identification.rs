@@ -28,15 +28,8 @@ pub struct LoginFacts<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentExclusion {
-    SwitchedOff,
-    ClientId,
-    ClientSecret,
-    ClientName,
-    AuthMethod,
-    RedirectUri,
-    RedirectPort,
-    /// A host that the document does not name.
-    RedirectHost,
+    /// This key of `oauth`.
+    Option(&'static str),
     Driver,
     Registered,
     Refused,
@@ -47,17 +40,7 @@ pub enum DocumentExclusion {
 impl DocumentExclusion {
     /// The option of `oauth` that excludes the document, if it is one.
     pub fn key(self) -> Option<&'static str> {
-        match self {
-            Self::SwitchedOff => Some("cimd"),
-            Self::ClientId => Some("client_id"),
-            Self::ClientSecret => Some("client_secret"),
-            Self::ClientName => Some("client_name"),
-            Self::AuthMethod => Some("token_endpoint_auth_method"),
-            Self::RedirectUri => Some("redirect_uri"),
-            Self::RedirectPort => Some("redirect_port"),
-            Self::RedirectHost => Some("redirect_host"),
-            _ => None,
-        }
+        if let Self::Option(key) = self { Some(key) } else { None }
     }
 }
 
@@ -81,18 +64,24 @@ impl<'a> LoginFacts<'a> {
         let is_named = |host: &str| {
             matches!(host.trim(), "" | "127.0.0.1") || host.trim().eq_ignore_ascii_case("localhost")
         };
-        let text = |text: &'a Option<crate::config::Text>| {
-            text.as_ref().map(crate::config::Text::value).unwrap_or_default()
-        };
+        let method = options.token_endpoint_auth_method.as_ref();
+        let host = options.redirect_host.as_ref();
         let conditions = [
-            (options.cimd == Some(false), DocumentExclusion::SwitchedOff),
-            (options.client_id.is_some(), DocumentExclusion::ClientId),
-            (options.client_secret.is_some(), DocumentExclusion::ClientSecret),
-            (options.client_name.is_some(), DocumentExclusion::ClientName),
-            (is_other(text(&options.token_endpoint_auth_method)), DocumentExclusion::AuthMethod),
-            (options.redirect_uri.is_some(), DocumentExclusion::RedirectUri),
-            (options.redirect_port.is_some(), DocumentExclusion::RedirectPort),
-            (!is_named(text(&options.redirect_host)), DocumentExclusion::RedirectHost),
+            (options.cimd == Some(false), DocumentExclusion::Option("cimd")),
+            (options.client_id.is_some(), DocumentExclusion::Option("client_id")),
+            (options.client_secret.is_some(), DocumentExclusion::Option("client_secret")),
+            (options.client_name.is_some(), DocumentExclusion::Option("client_name")),
+            (
+                method.is_some_and(|method| is_other(method.value())),
+                DocumentExclusion::Option("token_endpoint_auth_method"),
+            ),
+            (options.redirect_uri.is_some(), DocumentExclusion::Option("redirect_uri")),
+            (options.redirect_port.is_some(), DocumentExclusion::Option("redirect_port")),
+            // A host that the document does not name.
+            (
+                host.is_some_and(|host| !is_named(host.value())),
+                DocumentExclusion::Option("redirect_host"),
+            ),
             (self.driver == LoginFrontend::Dashboard, DocumentExclusion::Driver),
             (self.registered, DocumentExclusion::Registered),
             (self.refused, DocumentExclusion::Refused),

@@ -7,6 +7,7 @@
 mod device;
 mod identity;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
@@ -16,7 +17,7 @@ pub use self::device::{DeviceCode, DeviceCodeDisplay};
 use super::callback::{CALLBACK_PATH, Callback, CallbackListener, LoginOutcome, bind_pinned};
 use super::challenge;
 use super::credentials::Credentials;
-use super::discovery::{Discovery, DiscoveryHints, discover};
+use super::discovery::{Discovery, discover};
 use super::dpop::DpopKey;
 use super::identification::{DocumentExclusion, LoginFacts, LoginFrontend};
 use super::metadata::ServerMetadata;
@@ -27,11 +28,13 @@ use super::scope::{self, ScopeRequest};
 use super::token::{OAuthClient, TokenEndpoint, TokenResponse};
 use super::token_store::StoredTokens;
 use crate::error::oauth::{Error, Result};
-use crate::host::{Browser, SignInPage, SignInReply};
+use crate::host::{BoxFuture, Browser, Host, SignInPage, SignInReply};
+use crate::redact::Redactor;
 use crate::url::is_secure;
 
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 const MAX_IDENTITIES: u32 = 3;
+const MAX_SIGN_INS: u32 = 2;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoginOptions<'a> {
@@ -49,6 +52,47 @@ pub(crate) struct SignInRequest<'a> {
     /// Tries a refused client document again.
     pub(crate) anew: bool,
     pub(crate) options: LoginOptions<'a>,
+}
+
+/// Interactive sign-in while a request waits.
+#[derive(Debug)]
+pub(crate) struct InteractiveSignIn<'a> {
+    credentials: Option<&'a Arc<Credentials>>,
+    browser: Option<&'a Arc<dyn Browser>>,
+    redactor: &'a Redactor,
+    /// When the request, or its last retry, began.
+    since: Instant,
+    attempts: u32,
+}
+
+impl<'a> InteractiveSignIn<'a> {
+    pub(crate) fn new(credentials: Option<&'a Arc<Credentials>>, host: &'a Host) -> Self {
+        let (browser, redactor) = (host.browser.as_ref(), &*host.redactor);
+        Self { credentials, browser, redactor, since: Instant::now(), attempts: 0 }
+    }
+
+    /// Signs in if the error can be resolved by it and a browser is available; the caller then
+    /// retries. Returns the error otherwise.
+    pub(crate) async fn resolve(&mut self, error: crate::Error) -> Result<(), crate::Error> {
+        let (Some(credentials), Some(browser)) = (self.credentials, self.browser) else {
+            return Err(error);
+        };
+        let (crate::Error::SignIn { challenge } | crate::Error::Forbidden { challenge, .. }) =
+            &error
+        else {
+            return Err(error);
+        };
+        if self.attempts == MAX_SIGN_INS || !credentials.sign_in_would_help(&error) {
+            return Err(error);
+        }
+        self.attempts += 1;
+        let challenge = challenge.as_deref();
+        let options = LoginOptions::default();
+        let request = SignInRequest { since: self.since, anew: false, options };
+        let signed_in = credentials.sign_in(&**browser, challenge, request).await;
+        self.since = Instant::now();
+        signed_in.map_err(|error| error.redacted(self.redactor))
+    }
 }
 
 impl Credentials {
@@ -81,16 +125,9 @@ impl Credentials {
         let before = held.as_ref().and_then(|held| held.requested()).filter(|_| keeps);
         let scopes = ScopeRequest { configured, challenges: &challenges, before };
         let login = Login { credentials: self, browser, options, scopes, anew };
-        match login.run().await {
-            Ok(tokens) => {
-                self.hold(tokens);
-                Ok(())
-            }
-            Err(error) => {
-                self.state().declined_at = Some(Instant::now());
-                Err(error.into())
-            }
-        }
+        let declined = |_: &Error| self.state().declined_at = Some(Instant::now());
+        self.hold(login.run().await.inspect_err(declined)?);
+        Ok(())
     }
 }
 
@@ -124,11 +161,6 @@ struct LoginRound<'a> {
     tab: Option<Callback>,
 }
 
-struct ReceivedCode {
-    code: AuthorizationCode,
-    page: Option<Callback>,
-}
-
 impl Login<'_> {
     /// Runs the login. Stored tokens are replaced only on success.
     pub(crate) async fn run(&self) -> Result<StoredTokens> {
@@ -149,16 +181,15 @@ impl Login<'_> {
             refused: !self.anew && store.has_refused_document(),
             supports_client_documents: before.map(|found| found.server.supports_client_documents),
         };
-        let hints =
-            DiscoveryHints { challenges: self.scopes.challenges, prefer: issuer.as_deref() };
-        let discovery = discover(&self.credentials.http, hints);
+        let challenges = self.scopes.challenges;
+        let discovery = discover(&self.credentials.http, challenges, issuer.as_deref());
         if let Some(display) = self.options.device {
             let found = discovery.await?;
             store.save_metadata(&found)?;
             facts.supports_client_documents = Some(found.server.supports_client_documents);
             return self.with_device_code(&facts, &found, display).await;
         }
-        let mut way = self.listen(&facts).await?;
+        let mut target = self.listen(&facts).await?;
         let found = discovery.await?;
         if !found.server.supports_pkce() {
             return Err(Error::NoPkce { issuer: found.server.issuer });
@@ -169,9 +200,9 @@ impl Login<'_> {
             found.server.supports_client_documents && found.server.registration_endpoint.is_none();
         if only_documents && facts.check_document() == Err(DocumentExclusion::NotTaken) {
             facts.supports_client_documents = Some(true);
-            way = self.listen(&facts).await?;
+            target = self.listen(&facts).await?;
         }
-        self.with_person(&facts, &way, &found).await
+        self.with_person(&facts, &target, &found).await
     }
 
     /// Binds the redirect port: a pinned one if the document may be used.
@@ -229,49 +260,58 @@ impl Login<'_> {
     async fn with_person(
         &self,
         facts: &LoginFacts<'_>,
-        way: &RedirectTarget,
+        target: &RedirectTarget,
         found: &Discovery,
+    ) -> Result<StoredTokens> {
+        let mut round = self.round(facts, found, Some(target));
+        let result = self.try_clients(&mut round, target).await;
+        if let Some(tab) = round.tab {
+            let server = self.credentials.server.clone();
+            let outcome = match &result {
+                Ok(_) => LoginOutcome::SignedIn { server },
+                Err(error) => {
+                    let hint = Some("See the terminal for the next steps.".to_owned());
+                    let what = self.credentials.redact(&error.to_string());
+                    LoginOutcome::Failed { server, what, hint }
+                }
+            };
+            tab.answer(outcome).await;
+        }
+        result
+    }
+
+    async fn try_clients(
+        &self,
+        round: &mut LoginRound<'_>,
+        target: &RedirectTarget,
     ) -> Result<StoredTokens> {
         let after = self.credentials.options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let end = Instant::now() + after;
-        let mut round = self.round(facts, found, Some(way));
         for _ in 0..MAX_IDENTITIES {
-            let who = match self.identify(&round).await {
-                Ok(who) => who,
-                Err(error) => return Err(self.fail(round.tab, error).await),
-            };
-            let Some(came) = self.visit(&mut round, way, &who.client, end).await? else {
-                let suspect = self.suspect(&who, found)?;
+            let who = self.identify(round).await?;
+            let Some((code, verifier)) = self.visit(round, target, &who.client, end).await? else {
+                let suspect = self.suspect(&who, round.found)?;
                 return Err(Error::TimedOut { after, suspect });
             };
-            let redeemed = self.redeem(&mut round, &who.client, came).await;
-            match redeemed {
-                Ok(granted) => {
-                    let tokens = self.keep(granted, &round, &who).await;
-                    return self.finish(round.tab, tokens).await;
-                }
-                Err(error) => {
-                    if let Err(error) = self.discard(&mut round, &who, error) {
-                        return Err(self.fail(round.tab, error).await);
-                    }
-                }
+            match self.redeem(round, &who.client, &code, &verifier).await {
+                Ok(granted) => return self.keep(granted, round, &who).await,
+                Err(error) => self.discard(round, &who, error)?,
             }
         }
-        let error = Error::NoIdentity { issuer: found.server.issuer.clone() };
-        Err(self.fail(round.tab, error).await)
+        Err(Error::NoIdentity { issuer: round.found.server.issuer.clone() })
     }
 
     fn round<'r>(
         &self,
         facts: &'r LoginFacts<'r>,
         found: &'r Discovery,
-        way: Option<&'r RedirectTarget>,
+        target: Option<&'r RedirectTarget>,
     ) -> LoginRound<'r> {
-        let fits_document = way.is_none_or(|way| way.pinned);
+        let fits_document = target.is_none_or(|target| target.pinned);
         LoginRound {
             facts,
             found,
-            redirect_uri: way.map(|way| way.redirect_uri.as_str()).unwrap_or_default(),
+            redirect_uri: target.map_or("", |target| &target.redirect_uri),
             fits_document,
             document: fits_document,
             scope: self.scopes.choose(found.offered_scopes()),
@@ -284,84 +324,93 @@ impl Login<'_> {
     async fn visit(
         &self,
         round: &mut LoginRound<'_>,
-        way: &RedirectTarget,
+        target: &RedirectTarget,
         client: &OAuthClient,
         end: Instant,
-    ) -> Result<Option<(ReceivedCode, String)>> {
+    ) -> Result<Option<(AuthorizationCode, String)>> {
         let (verifier, state) = (pkce::random_token()?, pkce::random_token()?);
         let address = round.authorization(client, &state, &verifier)?;
         let server = &round.found.server;
-        let visit = SignInPage {
+        let page = SignInPage {
             server: self.credentials.server.clone(),
             address: address.clone(),
             issuer: server.issuer.clone(),
-            redirect_uri: way.redirect_uri.clone(),
-            port: way.listener.port(),
+            redirect_uri: target.redirect_uri.clone(),
+            port: target.listener.port(),
             scope: round.scope.clone(),
             offers_device_code: server.device_authorization_endpoint.is_some(),
             problem: None,
         };
         let (issuer, issuer_required) = (server.issuer.clone(), server.sends_issuer);
         let expected = ExpectedRedirect { state, issuer, issuer_required };
-        let sent_on = round.tab.is_some();
+        let mut page = Some(page);
         if let Some(tab) = round.tab.take() {
             tab.answer(LoginOutcome::Continue { address }).await;
+            // A redirected tab needs no new page.
+            page = None;
         }
-        let coming = self.come_back(&way.listener, &expected, visit, sent_on);
+        let received = self.receive(&target.listener, &expected, page, &mut round.tab);
         tokio::select! {
-            came = coming => Ok(Some((came?, verifier))),
+            code = received => Ok(Some((code?, verifier))),
             () = sleep_until(end) => Ok(None),
         }
     }
 
     async fn redeem(
         &self,
-        round: &mut LoginRound<'_>,
+        round: &LoginRound<'_>,
         client: &OAuthClient,
-        (came, verifier): (ReceivedCode, String),
+        code: &AuthorizationCode,
+        verifier: &str,
     ) -> Result<TokenResponse> {
         // The server may echo both in its response.
-        self.credentials.redact_rotating("code", came.code.value());
-        self.credentials.redact_rotating("code verifier", &verifier);
-        round.tab = came.page;
+        self.credentials.redact_rotating("code", code.value());
+        self.credentials.redact_rotating("code verifier", verifier);
         let (server, key) = (&round.found.server, round.key.as_ref());
         let endpoint = TokenEndpoint { http: &self.credentials.http, server, client, key };
         let grant = [
             ("grant_type", "authorization_code"),
-            ("code", came.code.value()),
+            ("code", code.value()),
             ("redirect_uri", round.redirect_uri),
-            ("code_verifier", verifier.as_str()),
+            ("code_verifier", verifier),
             ("resource", round.found.resource.as_str()),
         ];
         endpoint.request(&grant).await
     }
 
-    async fn come_back(
+    /// Waits for the code: by the redirect, whose tab is kept, or pasted by the person.
+    async fn receive(
         &self,
         listener: &CallbackListener,
         expected: &ExpectedRedirect,
-        mut visit: SignInPage,
-        sent_on: bool,
-    ) -> Result<ReceivedCode> {
-        let arrival = listener.redirect(expected);
-        tokio::pin!(arrival);
-        // A redirected tab needs no new page.
-        let mut visited = if sent_on {
-            Box::pin(std::future::pending())
-        } else {
-            self.browser.open_sign_in(visit.clone())
+        mut page: Option<SignInPage>,
+        tab: &mut Option<Callback>,
+    ) -> Result<AuthorizationCode> {
+        let redirect = listener.redirect(expected);
+        tokio::pin!(redirect);
+        let open = |page: Option<&SignInPage>| -> BoxFuture<SignInReply> {
+            match page {
+                Some(page) => self.browser.open_sign_in(page.clone()),
+                None => Box::pin(std::future::pending()),
+            }
         };
+        let mut opened = open(page.as_ref());
         loop {
             let pasted = tokio::select! {
-                arrived = &mut arrival => return self.arrived(arrived).await,
-                visited = &mut visited => match visited {
+                mut callback = &mut redirect => {
+                    let received = Err(RedirectError::NoCode);
+                    let received = std::mem::replace(&mut callback.outcome, received);
+                    *tab = Some(callback);
+                    return Ok(received?);
+                }
+                reply = &mut opened => match reply {
                     SignInReply::Pasted(text) => text,
                     SignInReply::Cancelled => return Err(Error::Cancelled),
                 },
             };
             let problem = match redirect::query_of_pasted(&pasted) {
                 Some(query) => match redirect::check_redirect(&query, expected) {
-                    Ok(code) => return Ok(ReceivedCode { code, page: None }),
+                    Ok(code) => return Ok(code),
                     Err(RedirectError::WrongState) if !redirect::names_state(&query) => {
                         "the URL is incomplete; copy all of it"
                     }
@@ -370,42 +419,11 @@ impl Login<'_> {
                 },
                 None => "not a redirect URL of this sign-in",
             };
-            visit.problem = Some(problem.to_owned());
-            visited = self.browser.open_sign_in(visit.clone());
+            if let Some(page) = &mut page {
+                page.problem = Some(problem.to_owned());
+            }
+            opened = open(page.as_ref());
         }
-    }
-
-    async fn arrived(&self, mut arrived: Callback) -> Result<ReceivedCode> {
-        match std::mem::replace(&mut arrived.outcome, Err(RedirectError::NoCode)) {
-            Ok(code) => Ok(ReceivedCode { code, page: Some(arrived) }),
-            Err(fault) => Err(self.fail(Some(arrived), fault.into()).await),
-        }
-    }
-
-    async fn finish(
-        &self,
-        page: Option<Callback>,
-        kept: Result<StoredTokens>,
-    ) -> Result<StoredTokens> {
-        let tokens = match kept {
-            Ok(tokens) => tokens,
-            Err(error) => return Err(self.fail(page, error).await),
-        };
-        if let Some(page) = page {
-            let server = self.credentials.server.clone();
-            page.answer(LoginOutcome::SignedIn { server }).await;
-        }
-        Ok(tokens)
-    }
-
-    async fn fail(&self, page: Option<Callback>, error: Error) -> Error {
-        if let Some(page) = page {
-            let server = self.credentials.server.clone();
-            let hint = Some("See the terminal for the next steps.".to_owned());
-            let what = self.credentials.redact(&error.to_string());
-            page.answer(LoginOutcome::Failed { server, what, hint }).await;
-        }
-        error
     }
 }
 

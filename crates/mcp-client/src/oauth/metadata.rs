@@ -2,6 +2,7 @@
 //! the authorization server. Pure: their URLs and their parsing.
 
 use http::Uri;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::url::{origin, same_origin};
@@ -33,7 +34,7 @@ impl ResourceMetadata {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct ServerMetadata {
     pub(crate) issuer: String,
     pub(crate) authorization_endpoint: Option<String>,
@@ -43,14 +44,20 @@ pub(crate) struct ServerMetadata {
     pub(crate) device_authorization_endpoint: Option<String>,
     pub(crate) revocation_endpoint: Option<String>,
     pub(crate) scopes_supported: Vec<String>,
+    #[serde(rename = "token_endpoint_auth_methods_supported")]
     pub(crate) auth_methods: Option<Vec<String>>,
     /// `None` if it does not say.
+    #[serde(rename = "code_challenge_methods_supported")]
     pub(crate) code_challenge_methods: Option<Vec<String>>,
+    #[serde(rename = "client_id_metadata_document_supported")]
     pub(crate) supports_client_documents: bool,
     /// Its redirects carry the `iss` parameter.
+    #[serde(rename = "authorization_response_iss_parameter_supported")]
     pub(crate) sends_issuer: bool,
+    #[serde(rename = "dpop_signing_alg_values_supported")]
     pub(crate) dpop_algorithms: Vec<String>,
     /// Nothing was published: these are the default endpoints of revision 2025-03-26.
+    #[serde(skip)]
     pub(crate) guessed: bool,
 }
 
@@ -92,20 +99,7 @@ impl ServerMetadata {
 
     /// The form that [`ServerMetadata::read`] parses.
     pub(crate) fn to_json(&self) -> Value {
-        let mut document = json!({
-            "issuer": self.issuer,
-            "authorization_endpoint": self.authorization_endpoint,
-            "token_endpoint": self.token_endpoint,
-            "registration_endpoint": self.registration_endpoint,
-            "device_authorization_endpoint": self.device_authorization_endpoint,
-            "revocation_endpoint": self.revocation_endpoint,
-            "scopes_supported": self.scopes_supported,
-            "token_endpoint_auth_methods_supported": self.auth_methods,
-            "code_challenge_methods_supported": self.code_challenge_methods,
-            "client_id_metadata_document_supported": self.supports_client_documents,
-            "authorization_response_iss_parameter_supported": self.sends_issuer,
-            "dpop_signing_alg_values_supported": self.dpop_algorithms,
-        });
+        let mut document = serde_json::to_value(self).unwrap_or_default();
         if let Some(document) = document.as_object_mut() {
             document.retain(|_, value| !value.is_null() && *value != json!([]));
         }

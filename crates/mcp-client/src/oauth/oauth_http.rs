@@ -254,20 +254,16 @@ async fn reply(
     url: &str,
     answer: impl Future<Output = Result<(u16, HeaderMap, Bytes), crate::Error>>,
 ) -> Result<HttpReply> {
-    let shown = url.split('?').next().unwrap_or_default();
+    let url = url.split('?').next().unwrap_or_default().to_owned();
     match tokio::time::timeout(REQUEST_TIMEOUT, answer).await {
-        Ok(Ok((status, headers, body))) => {
-            Ok(HttpReply { url: shown.to_owned(), status, headers, body })
-        }
+        Ok(Ok((status, headers, body))) => Ok(HttpReply { url, status, headers, body }),
         Ok(Err(crate::Error::OAuth(error))) => Err(*error),
-        Ok(Err(crate::Error::Malformed { reason })) => {
-            Err(Error::Malformed { url: shown.to_owned(), reason })
-        }
+        Ok(Err(crate::Error::Malformed { reason })) => Err(Error::Malformed { url, reason }),
         Ok(Err(error @ crate::Error::TooLarge { .. })) => {
-            Err(Error::Malformed { url: shown.to_owned(), reason: error.to_string() })
+            Err(Error::Malformed { url, reason: error.to_string() })
         }
         Ok(Err(error)) => Err(Error::Unreached(Box::new(error))),
-        Err(_) => Err(Error::Silent { url: shown.to_owned(), after: REQUEST_TIMEOUT }),
+        Err(_) => Err(Error::Silent { url, after: REQUEST_TIMEOUT }),
     }
 }
 

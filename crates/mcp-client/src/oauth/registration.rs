@@ -150,14 +150,13 @@ pub(crate) async fn register(
 
 /// A native program is a public client, unless the server requires a secret.
 fn default_auth_method(server: &ServerMetadata) -> &'static str {
-    let known = server.auth_methods.as_deref().unwrap_or(&[]);
-    let takes = |name: &str| known.iter().any(|method| method == name);
-    if known.is_empty() || takes("none") {
-        "none"
-    } else if takes("client_secret_post") && !takes("client_secret_basic") {
-        "client_secret_post"
-    } else {
-        "client_secret_basic"
+    let known = server.auth_methods.as_deref().unwrap_or_default();
+    if known.is_empty() || known.iter().any(|method| method == "none") {
+        return "none";
+    }
+    match ClientAuthMethod::with_secret(server) {
+        ClientAuthMethod::Post => "client_secret_post",
+        _ => "client_secret_basic",
     }
 }
 

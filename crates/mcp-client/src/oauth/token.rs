@@ -30,9 +30,7 @@ pub(crate) struct OAuthClient {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ClientAuthMethod {
     None,
-    /// `client_secret_basic`.
     Basic,
-    /// `client_secret_post`.
     Post,
     /// `private_key_jwt`.
     Signed(Arc<SigningKey>),

@@ -171,7 +171,7 @@ impl TokenStore {
     pub(crate) fn reserve_tokens(&self) -> Result<ReservedFile> {
         let place = self.place(StoreFile::Tokens);
         place.sweep();
-        ReservedFile::make(&place).map_err(|source| place.cannot_be("written", source))
+        ReservedFile::make(&place).map_err(|source| place.error("cannot write", source))
     }
 
     pub(crate) fn save_reserved(&self, room: ReservedFile, tokens: &StoredTokens) -> Result<()> {
@@ -222,7 +222,7 @@ impl TokenStore {
 
     pub(crate) fn mark_document_refused(&self) -> Result<()> {
         let place = self.place(StoreFile::Refused);
-        place.write(b"").map_err(|source| place.cannot_be("written", source))
+        place.write(b"").map_err(|source| place.error("cannot write", source))
     }
 
     pub(crate) fn clear_refused_document(&self) -> Result<()> {
@@ -258,7 +258,7 @@ impl TokenStore {
     }
 
     fn place(&self, part: StoreFile) -> PrivateFile {
-        PrivateFile { folder: self.folder.clone(), path: self.path(part) }
+        PrivateFile { path: self.path(part) }
     }
 
     fn load<T: serde::de::DeserializeOwned>(
@@ -320,7 +320,7 @@ impl TokenStore {
         write: impl FnOnce(&[u8]) -> io::Result<()>,
     ) -> Result<()> {
         let place = self.place(part);
-        let cannot = |source| place.cannot_be("written", source);
+        let cannot = |source| place.error("cannot write", source);
         if self.place == TokenPlace::Keychain && SECRET_FILES.contains(&part) {
             let stored = self.keychain().and_then(|keychain| keychain.write(&place.path, text));
             let path = place.path.clone();

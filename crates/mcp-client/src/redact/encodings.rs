@@ -2,9 +2,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Minimum length of a base64 fragment that is searched.
 const MIN_INNER_CHARS: usize = 8;
+
+const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const WITH_STAR: AsciiSet = UNRESERVED.remove(b'*');
+/// The bytes that RFC 3986, HTML forms and JavaScript encode in a URL.
+const PERCENT_ENCODED: [&AsciiSet; 3] =
+    [&UNRESERVED, &WITH_STAR, &WITH_STAR.remove(b'!').remove(b'\'').remove(b'(').remove(b')')];
 
 pub(super) fn of(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
@@ -18,8 +25,8 @@ pub(super) fn of(value: &str) -> Vec<String> {
             }
         }
     }
-    for kept in [&b"-._~"[..], b"-._~*", b"-_.!~*'()"] {
-        let encoded = percent(value, kept);
+    for encoded_bytes in PERCENT_ENCODED {
+        let encoded = utf8_percent_encode(value, encoded_bytes).to_string();
         forms.push(encoded.replace("%20", "+"));
         forms.push(lower_escapes(&encoded));
         forms.push(encoded);
@@ -45,18 +52,6 @@ fn inner_base64(encode: impl Fn(Vec<u8>) -> String, value: &[u8], before: usize)
     // After the last whole group, one of two or two of three characters are determined.
     let firm = whole + (encoded.len() - whole).saturating_sub(1);
     encoded.get(mixed..firm).unwrap_or_default().to_owned()
-}
-
-fn percent(value: &str, kept: &[u8]) -> String {
-    let mut encoded = String::new();
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }
 
 fn lower_escapes(encoded: &str) -> String {

@@ -8,7 +8,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 /// value, or a JSON string.
 #[derive(Clone, Copy)]
 enum Pattern {
-    Token { more: usize },
+    Token,
     Bearer,
     Assigned,
     Field,
@@ -17,46 +17,37 @@ enum Pattern {
 const MARK: &[u8] = b"[redacted]";
 const MAX_GAP_BYTES: usize = 8;
 
-const PATTERNS: &[(&str, Pattern)] = &[
-    ("ghp_", Pattern::Token { more: 8 }),
-    ("gho_", Pattern::Token { more: 8 }),
-    ("ghu_", Pattern::Token { more: 8 }),
-    ("ghs_", Pattern::Token { more: 8 }),
-    ("ghr_", Pattern::Token { more: 8 }),
-    ("github_pat_", Pattern::Token { more: 8 }),
-    ("sk-", Pattern::Token { more: 8 }),
-    ("bearer ", Pattern::Bearer),
-    ("token=", Pattern::Assigned),
-    ("key=", Pattern::Assigned),
-    ("apikey=", Pattern::Assigned),
-    ("password=", Pattern::Assigned),
-    ("passwd=", Pattern::Assigned),
-    ("secret=", Pattern::Assigned),
-    ("access_token\":", Pattern::Field),
-    ("refresh_token\":", Pattern::Field),
-    ("id_token\":", Pattern::Field),
-    ("api_key\":", Pattern::Field),
-    ("password\":", Pattern::Field),
-    ("client_secret\":", Pattern::Field),
+const MIN_TOKEN_BYTES: usize = 8;
+
+#[rustfmt::skip] // a table of words
+const PREFIXES: &[(Pattern, &[&str])] = &[
+    (Pattern::Token, &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "sk-"]),
+    (Pattern::Bearer, &["bearer "]),
+    (Pattern::Assigned, &["token=", "key=", "apikey=", "password=", "passwd=", "secret="]),
+    (Pattern::Field, &[
+        "access_token\":", "refresh_token\":", "id_token\":", "api_key\":", "password\":",
+        "client_secret\":",
+    ]),
 ];
 
-static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::LeftmostLongest)
-        .build(PATTERNS.iter().map(|(beginning, _)| beginning))
-        .ok()
+/// Finds all prefixes; the patterns are by their index.
+static FINDER: LazyLock<Option<(AhoCorasick, Vec<Pattern>)>> = LazyLock::new(|| {
+    let all = PREFIXES.iter().flat_map(|(pattern, all)| all.iter().map(|one| (*one, *pattern)));
+    let (prefixes, patterns): (Vec<&str>, Vec<Pattern>) = all.unzip();
+    let mut builder = AhoCorasick::builder();
+    builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest);
+    builder.build(prefixes).ok().map(|finder| (finder, patterns))
 });
 
 pub(super) fn redact_patterns(bytes: &[u8]) -> Option<Vec<u8>> {
-    let finder = FINDER.as_ref()?;
+    let (finder, patterns) = FINDER.as_ref()?;
     let mut kept = Vec::new();
     let (mut copied, mut at) = (0, 0);
     while let Some(found) = finder.find(&bytes[at..]) {
         let (start, end) = (at + found.start(), at + found.end());
-        let shape = PATTERNS[found.pattern().as_usize()].1;
+        let pattern = patterns[found.pattern().as_usize()];
         at = end;
-        let Some((from, to)) = secret(bytes, start, end, shape) else { continue };
+        let Some((from, to)) = secret(bytes, start, end, pattern) else { continue };
         if bytes[from..].starts_with(b"[redacted") || is_reference(&bytes[from..]) {
             continue;
         }
@@ -80,13 +71,13 @@ fn is_reference(value: &[u8]) -> bool {
 }
 
 /// The range of the secret after a prefix.
-fn secret(bytes: &[u8], start: usize, end: usize, shape: Pattern) -> Option<(usize, usize)> {
+fn secret(bytes: &[u8], start: usize, end: usize, pattern: Pattern) -> Option<(usize, usize)> {
     let inside_a_word = start > 0 && bytes[start - 1].is_ascii_alphanumeric();
-    match shape {
-        Pattern::Token { more } => {
+    match pattern {
+        Pattern::Token => {
             let length =
                 span(&bytes[end..], |byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-            (!inside_a_word && length >= more).then_some((start, end + length))
+            (!inside_a_word && length >= MIN_TOKEN_BYTES).then_some((start, end + length))
         }
         Pattern::Bearer => {
             let from = end + gap(&bytes[end..]);
@@ -132,8 +123,8 @@ fn value(bytes: &[u8], from: usize) -> (usize, usize) {
     }
 }
 
-fn span(bytes: &[u8], mut goes_on: impl FnMut(u8) -> bool) -> usize {
-    bytes.iter().position(|&byte| !goes_on(byte)).unwrap_or(bytes.len())
+fn span(bytes: &[u8], mut continues: impl FnMut(u8) -> bool) -> usize {
+    bytes.iter().position(|&byte| !continues(byte)).unwrap_or(bytes.len())
 }
 
 fn gap(bytes: &[u8]) -> usize {

@@ -113,13 +113,17 @@ fn a_label_is_not_redacted_again() {
     assert_eq!(redactor.redact("Bearer abcdefgh"), "Bearer [redacted:TOKEN]");
 }
 
+fn redact_bytes(redactor: &Redactor, bytes: &[u8]) -> Vec<u8> {
+    redactor.known.load().redacted(bytes, Patterns::Included).unwrap_or_else(|| bytes.to_vec())
+}
+
 #[test]
 fn binary_data_is_redacted() {
     let redactor = Redactor::default();
     redactor.add_secrets([("A".to_owned(), "abcdefgh".to_owned())]);
     redactor.add_secrets([("B".to_owned(), "abcdefgh".to_owned())]);
-    assert_eq!(redactor.redact_bytes(b"\xFFabcdefgh\xFE"), b"\xFF[redacted:A]\xFE");
-    assert_eq!(redactor.redact_bytes(b"\xFF"), b"\xFF");
+    assert_eq!(redact_bytes(&redactor, b"\xFFabcdefgh\xFE"), b"\xFF[redacted:A]\xFE");
+    assert_eq!(redact_bytes(&redactor, b"\xFF"), b"\xFF");
 }
 
 #[test]
@@ -157,7 +161,7 @@ proptest! {
         for value in values.iter().filter(|value| value.len() >= MIN_SECRET_BYTES) {
             prop_assert!(!redacted.contains(value.as_str()), "{:?} in {:?}", value, redacted);
         }
-        prop_assert_eq!(redacted.as_bytes(), redactor.redact_bytes(text.as_bytes()));
+        prop_assert_eq!(redacted.as_bytes(), redact_bytes(&redactor, text.as_bytes()));
     }
 }
 

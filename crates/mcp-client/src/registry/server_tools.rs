@@ -1,7 +1,6 @@
 //! The registered tools of one server.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use foldhash::fast::RandomState;
@@ -16,13 +15,17 @@ use crate::tool_name::registered_name;
 
 /// The tools of one server, filtered, named and repaired. Shared by all snapshots until the server
 /// changes.
+#[derive(Debug)]
 pub struct ServerTools {
     server: Arc<str>,
-    entries: Vec<Arc<RegisteredTool>>,
-    quarantined: Vec<QuarantinedItem>,
-    skipped: Vec<SkippedTool>,
-    filtered: usize,
-    tokens: u32,
+    pub(super) entries: Vec<Arc<RegisteredTool>>,
+    /// Tools that were rejected for their definition.
+    pub quarantined: Vec<QuarantinedItem>,
+    /// Tools that were skipped for their names.
+    pub skipped: Vec<SkippedTool>,
+    /// The number of native tools excluded by the policy.
+    pub filtered: usize,
+    pub tokens: u32,
 }
 
 impl ServerTools {
@@ -47,42 +50,32 @@ impl ServerTools {
         let natives = part.admitted(policy, &catalogue.tools);
         for NativeTool { name, tool, rival } in &natives.tools {
             match rival {
-                Some(rival) => part.skip(
-                    &tool.name,
-                    format!(
-                        "`{name}` is also the name of `{}`; both are skipped",
-                        printable_excerpt(&rival.name)
-                    ),
-                ),
+                Some(rival) => {
+                    let rival = printable_excerpt(&rival.name);
+                    let reason =
+                        format!("`{name}` is also the name of `{rival}`; both are skipped");
+                    part.skip(&tool.name, reason);
+                }
                 None => part.add_native(name, tool, trust, policy),
             }
         }
         for utility in utilities(server, policy, catalogue) {
-            let name: Arc<str> = registered_name(server, utility.native_name).into();
+            let name: Arc<str> = registered_name(server, utility.action.native_name()).into();
             match natives.by_name.get(&name) {
-                Some(&at) => part.skip(
-                    utility.native_name,
-                    format!(
-                        "`{name}` is already the name of the server's own `{}`",
-                        printable_excerpt(&natives.tools[at].tool.name)
-                    ),
-                ),
+                Some(&at) => {
+                    let own = printable_excerpt(&natives.tools[at].tool.name);
+                    let reason =
+                        format!("`{name}` is already the name of the server's own `{own}`");
+                    part.skip(utility.action.native_name(), reason);
+                }
                 None => part.add_utility(name, utility, trust, policy),
             }
         }
         part
     }
 
-    pub fn server(&self) -> &Arc<str> {
-        &self.server
-    }
-
     pub fn entries(&self) -> impl Iterator<Item = &RegisteredTool> {
         self.entries.iter().map(|entry| &**entry)
-    }
-
-    pub(super) fn shared(&self) -> &[Arc<RegisteredTool>] {
-        &self.entries
     }
 
     pub fn len(&self) -> usize {
@@ -93,36 +86,16 @@ impl ServerTools {
         self.entries.is_empty()
     }
 
-    pub fn tokens(&self) -> u32 {
-        self.tokens
-    }
-
-    /// Tools that were rejected for their definition.
-    pub fn quarantined(&self) -> &[QuarantinedItem] {
-        &self.quarantined
-    }
-
-    /// Tools that were skipped for their names.
-    pub fn skipped(&self) -> &[SkippedTool] {
-        &self.skipped
-    }
-
     /// Remarks on repaired tools.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.entries.iter().flat_map(|entry| {
-            let (name, notes) = match &entry.action {
-                ToolAction::Tool(tool) => {
-                    (printable_excerpt(&tool.name), tool.model_schema.notes.as_slice())
-                }
-                _ => (String::new(), &[][..]),
-            };
-            notes.iter().map(move |note| format!("tool `{name}`: {note}"))
+        let tools = self.entries.iter().filter_map(|entry| match &entry.action {
+            ToolAction::Tool(tool) => Some(tool),
+            _ => None,
+        });
+        tools.flat_map(|tool| {
+            let name = printable_excerpt(&tool.name);
+            tool.model_schema.notes.iter().map(move |note| format!("tool `{name}`: {note}"))
         })
-    }
-
-    /// The number of native tools excluded by the policy.
-    pub fn filtered(&self) -> usize {
-        self.filtered
     }
 
     fn admitted<'a>(&mut self, policy: &ToolPolicy, tools: &'a [Arc<Tool>]) -> NativeTools<'a> {
@@ -162,12 +135,10 @@ impl ServerTools {
         let described = tool.description.as_deref().map(strip_tag_characters);
         let description: Arc<str> = match described {
             Some(text) if !text.trim().is_empty() => Arc::from(&*text),
-            _ => format!(
-                "Tool `{}` of the MCP server `{}`.",
-                printable_excerpt(&tool.name),
-                self.server
-            )
-            .into(),
+            _ => {
+                let name = printable_excerpt(&tool.name);
+                format!("Tool `{name}` of the MCP server `{}`.", self.server).into()
+            }
         };
         let model_schema = &tool.model_schema;
         self.push(RegisteredTool {
@@ -187,11 +158,11 @@ impl ServerTools {
             server: Arc::clone(&self.server),
             tokens: estimate_tokens(&name, &utility.description, &utility.schema),
             name,
-            action: utility.action,
             description: utility.description.into(),
             schema: utility.schema,
             trust,
-            approval: policy.approval_of(utility.native_name),
+            approval: policy.approval_of(utility.action.native_name()),
+            action: utility.action,
         });
     }
 
@@ -217,44 +188,29 @@ struct NativeTool<'a> {
     rival: Option<&'a Arc<Tool>>,
 }
 
-impl fmt::Debug for ServerTools {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerPart")
-            .field("server", &self.server)
-            .field("entries", &self.entries.len())
-            .field("quarantined", &self.quarantined)
-            .field("skipped", &self.skipped)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A tool for the resources or the prompts of a server.
 struct Utility {
-    native_name: &'static str,
     action: ToolAction,
     description: String,
     schema: Arc<Value>,
 }
 
 fn utilities(server: &str, policy: &ToolPolicy, catalogue: &ServerCatalogue) -> Vec<Utility> {
-    let utility = |native_name, action, description, schema: &Arc<Value>| Utility {
-        native_name,
-        action,
-        description,
-        schema: Arc::clone(schema),
-    };
     let mut utilities = Vec::new();
+    let mut add = |action, description, schema: &LazyLock<Arc<Value>>| {
+        utilities.push(Utility { action, description, schema: Arc::clone(schema) });
+    };
     if policy.resources && catalogue.resources {
         let list = format!("List the resources that the MCP server `{server}` offers.");
         let read = format!("Read one resource of the MCP server `{server}` by its URI.");
-        utilities.push(utility("list_resources", ToolAction::ListResources, list, &NOTHING));
-        utilities.push(utility("read_resource", ToolAction::ReadResource, read, &URI));
+        add(ToolAction::ListResources, list, &NOTHING);
+        add(ToolAction::ReadResource, read, &URI);
     }
     if policy.prompts && catalogue.prompts {
         let list = format!("List the prompts that the MCP server `{server}` offers.");
         let get = format!("Get one prompt of the MCP server `{server}`, filled in.");
-        utilities.push(utility("list_prompts", ToolAction::ListPrompts, list, &NOTHING));
-        utilities.push(utility("get_prompt", ToolAction::GetPrompt, get, &PROMPT));
+        add(ToolAction::ListPrompts, list, &NOTHING);
+        add(ToolAction::GetPrompt, get, &PROMPT);
     }
     utilities
 }

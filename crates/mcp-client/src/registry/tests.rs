@@ -56,7 +56,7 @@ fn utilities_need_both_the_switch_and_the_capability() {
         let found: Vec<&str> = part.entries().map(RegisteredTool::native_name).collect();
         assert_eq!(found, expected, "{switches:?} {capabilities:?}");
         assert!(part.entries().all(|entry| !entry.needs_approval()));
-        assert_eq!((part.is_empty(), part.filtered()), (expected.is_empty(), 1));
+        assert_eq!((part.is_empty(), part.filtered), (expected.is_empty(), 1));
     }
 }
 
@@ -64,9 +64,9 @@ fn utilities_need_both_the_switch_and_the_capability() {
 fn tools_with_colliding_names_are_all_skipped() {
     let part = part("s", &catalogue(&["get-item", "list", "get.item", "get_item"]));
     assert_eq!(names(&part), ["mcp__s__list"]);
-    let skipped: Vec<&str> = part.skipped().iter().map(|one| one.native_name.as_str()).collect();
+    let skipped: Vec<&str> = part.skipped.iter().map(|one| one.native_name.as_str()).collect();
     assert_eq!(skipped, ["get-item", "get.item", "get_item"]);
-    for one in part.skipped() {
+    for one in &part.skipped {
         assert!(one.reason.contains("mcp__s__get_item"), "{}", one.reason);
         assert!(!one.reason.contains(&format!("of `{}`", one.native_name)), "{}", one.reason);
     }
@@ -85,7 +85,7 @@ fn native_tools_take_precedence_over_utilities() {
     let part = part("s", &listed);
     assert_eq!(names(&part), ["mcp__s__read_resource", "mcp__s__list_resources"]);
     assert!(matches!(part.entries().next().unwrap().action, ToolAction::Tool(_)));
-    assert_eq!(part.skipped()[0].native_name, "read_resource");
+    assert_eq!(part.skipped[0].native_name, "read_resource");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn long_colliding_names_are_skipped() {
     let long = "x".repeat(80);
     let (dash, dot) = (format!("{long}-y"), format!("{long}.y"));
     let part = part("s", &catalogue(&[&dash, &dot, &long]));
-    assert_eq!((part.len(), part.skipped().len()), (1, 2));
+    assert_eq!((part.len(), part.skipped.len()), (1, 2));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn repeated_tools_on_later_pages_collapse_or_are_quarantined() {
     listed.tools.extend(again.tools);
     let part = part("s", &listed);
     assert_eq!(part.len(), 1);
-    let set_aside: Vec<&str> = part.quarantined().iter().map(|one| one.name.as_str()).collect();
+    let set_aside: Vec<&str> = part.quarantined.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(set_aside, ["#2", "a"]);
 }
 
@@ -212,7 +212,7 @@ proptest! {
             let found = registry.lookup(&entry.name).map(|found| (&found.server, found.native_name()));
             prop_assert_eq!(found, Some((&entry.server, entry.native_name())));
         }
-        let whole: usize = parts.iter().map(|part| part.len() + part.skipped().len()).sum();
+        let whole: usize = parts.iter().map(|part| part.len() + part.skipped.len()).sum();
         prop_assert_eq!(registry.len() + registry.skipped().len(), whole);
     }
 }

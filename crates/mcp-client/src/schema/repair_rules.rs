@@ -44,15 +44,9 @@ fn misplaced(node: &mut Object, log: &mut RepairLog) {
                 log.record(format!("removed `{keyword}`, which is not an object"));
                 return false;
             };
-            for inner in named.values_mut() {
-                let list_of_names = keyword == "dependencies" && inner.is_array();
-                if !inner.is_object() && !list_of_names {
-                    log.record(format!(
-                        "replaced invalid schemas in `{keyword}` by schemas that allow any value"
-                    ));
-                    *inner = spelled_out(*inner != Value::Bool(false));
-                }
-            }
+            let is_list_of_names = |inner: &Value| keyword == "dependencies" && inner.is_array();
+            let schemas = named.values_mut().filter(|inner| !is_list_of_names(inner));
+            replace_invalid(keyword, schemas, log);
             true
         }
         KeywordValue::SchemaList => {
@@ -60,18 +54,26 @@ fn misplaced(node: &mut Object, log: &mut RepairLog) {
                 log.record(format!("removed `{keyword}`, which is not a list"));
                 return false;
             };
-            for inner in list.iter_mut().filter(|inner| !inner.is_object()) {
-                log.record(format!(
-                    "replaced invalid schemas in `{keyword}` by schemas that allow any value"
-                ));
-                *inner = spelled_out(*inner != Value::Bool(false));
-            }
+            replace_invalid(keyword, list.iter_mut(), log);
             if list.is_empty() {
                 log.record(format!("removed the empty `{keyword}`"));
             }
             !list.is_empty()
         }
     });
+}
+
+fn replace_invalid<'a>(
+    keyword: &str,
+    schemas: impl Iterator<Item = &'a mut Value>,
+    log: &mut RepairLog,
+) {
+    for schema in schemas.filter(|schema| !schema.is_object()) {
+        log.record(format!(
+            "replaced invalid schemas in `{keyword}` by schemas that allow any value"
+        ));
+        *schema = spelled_out(*schema != Value::Bool(false));
+    }
 }
 
 fn spelled_out(flag: bool) -> Value {
@@ -87,13 +89,13 @@ fn definitions(node: &mut Object, log: &mut RepairLog) {
         _ => Map::new(),
     };
     let before = old.len();
-    let names: Vec<String> = old.keys().cloned().collect();
-    for name in names {
-        let free = new.get(&name).is_none_or(|other| old.get(&name) == Some(other));
-        if free && let Some(schema) = old.remove(&name) {
-            new.insert(name, schema);
+    old.retain(|name, schema| {
+        let is_free = new.get(name).is_none_or(|other| other == schema);
+        if is_free {
+            new.insert(name.clone(), schema.take());
         }
-    }
+        !is_free
+    });
     if old.len() < before || before == 0 {
         log.record("renamed `definitions` to `$defs`");
     }
@@ -169,7 +171,7 @@ fn values(node: &mut Object, log: &mut RepairLog) {
 }
 
 /// An object needs `type` and `properties`, and requires only known properties.
-fn object(node: &mut Object, log: &mut RepairLog) {
+pub(super) fn object(node: &mut Object, log: &mut RepairLog) {
     if node.contains_key("properties") && !node.contains_key("type") {
         node.insert("type".to_owned(), "object".into());
         log.record("added the missing `type` of an object");
@@ -183,7 +185,7 @@ fn object(node: &mut Object, log: &mut RepairLog) {
 }
 
 /// Prunes `required` to strings, and to known properties unless another keyword may add some.
-pub(super) fn required(node: &mut Object, log: &mut RepairLog) {
+fn required(node: &mut Object, log: &mut RepairLog) {
     let Some(written) = node.get("required") else { return };
     let Value::Array(names) = written else {
         node.remove("required");
@@ -198,14 +200,11 @@ pub(super) fn required(node: &mut Object, log: &mut RepairLog) {
         _ => None,
     };
     let mut seen: HashSet<&str, RandomState> = HashSet::default();
-    let mut kept: Vec<Value> = Vec::with_capacity(names.len());
-    for name in names {
-        let Value::String(text) = name else { continue };
-        let known = properties.is_none_or(|properties| properties.contains_key(text));
-        if known && seen.insert(text) {
-            kept.push(name.clone());
-        }
-    }
+    let is_known = |text: &str| properties.is_none_or(|known| known.contains_key(text));
+    let kept = names
+        .iter()
+        .filter(|name| name.as_str().is_some_and(|text| is_known(text) && seen.insert(text)));
+    let kept: Vec<Value> = kept.cloned().collect();
     if kept.len() == names.len() {
         return;
     }

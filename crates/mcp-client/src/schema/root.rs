@@ -35,11 +35,7 @@ pub(super) fn flatten(root: &mut Object, log: &mut RepairLog) {
         root.insert("type".to_owned(), "object".into());
         log.record("set the type of the root to object");
     }
-    if !root.contains_key("properties") {
-        root.insert("properties".to_owned(), json!({}));
-        log.record("added the missing `properties` of an object");
-    }
-    repair_rules::required(root, log);
+    repair_rules::object(root, log);
 }
 
 /// Removes a list of schemas from the root and returns them dereferenced.

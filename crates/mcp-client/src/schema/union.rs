@@ -6,22 +6,15 @@ use foldhash::fast::RandomState;
 use serde_json::Value;
 
 use super::{Object, RepairLog};
+use crate::message::plain_text;
 
 /// Whether a keyword does not constrain values.
 pub(super) fn is_annotation(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "title"
-            | "description"
-            | "default"
-            | "examples"
-            | "example"
-            | "deprecated"
-            | "readOnly"
-            | "writeOnly"
-            | "$comment"
-            | "nullable"
-    )
+    const ANNOTATIONS: [&str; 10] = [
+        "title", "description", "default", "examples", "example", "deprecated", "readOnly",
+        "writeOnly", "$comment", "nullable",
+    ];
+    ANNOTATIONS.contains(&keyword)
 }
 
 /// Collapses the union under `keyword` if one schema can express it.
@@ -132,10 +125,7 @@ fn constants(branches: &[Value]) -> Option<Constants> {
         if let Some(meaning) =
             ["description", "title"].iter().find_map(|key| branch.get(*key)?.as_str())
         {
-            meanings.push(match value {
-                Value::String(text) => format!("{text}: {meaning}"),
-                other => format!("{other}: {meaning}"),
-            });
+            meanings.push(format!("{}: {meaning}", plain_text(value)));
         }
         if seen.insert(value) {
             values.push(value.clone());

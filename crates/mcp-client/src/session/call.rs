@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::call_options::{ActiveCall, CallOptions};
 use super::task::{self, StartedTask};
 use super::{Request, Session, Timeouts};
-use crate::content::{self, PromptMessages, ResourceContents, ToolOutcome};
+use crate::content::{self, PromptMessages, ToolOutcome};
 use crate::error::Error;
-use crate::message::{Params, RpcError};
+use crate::message::{Params, RawJson, RpcError};
 use crate::protocol::Era;
 use crate::tool::{Tool, header_value, printable_excerpt};
 use crate::transport::Connection;
@@ -17,8 +17,6 @@ use crate::transport::Connection;
 /// Maximum number of suggestions for one argument, a limit of the protocol.
 const MAX_COMPLETIONS: usize = 100;
 
-/// The reply to a call.
-#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug)]
 pub enum CallReply {
     Done(ToolOutcome),
@@ -72,18 +70,16 @@ impl Session {
         Ok(CallReply::Done(outcome))
     }
 
-    /// Calls `resources/read`.
     pub async fn read_resource(
         &self,
         uri: &str,
         options: &CallOptions,
-    ) -> Result<ResourceContents, Error> {
+    ) -> Result<ToolOutcome, Error> {
         let request = self.named("resources/read", uri, Params::default().with("uri", uri));
         let answer = self.run(request, options).await?;
         content::resource_outcome(answer.text()).map_err(Error::from)
     }
 
-    /// Calls `prompts/get`.
     pub async fn get_prompt(
         &self,
         name: &str,
@@ -120,11 +116,7 @@ impl Session {
         Ok(values.map(printable_excerpt).collect())
     }
 
-    async fn run(
-        &self,
-        request: Request<'_>,
-        options: &CallOptions,
-    ) -> Result<crate::message::RawJson, Error> {
+    async fn run(&self, request: Request<'_>, options: &CallOptions) -> Result<RawJson, Error> {
         let _busy = ActiveCall::new(&self.inner);
         let timeouts = Timeouts::call(options.timeout.unwrap_or(self.inner.entry.timeout));
         let progress = options.progress.clone();

@@ -7,8 +7,6 @@ use std::time::Duration;
 use super::Inner;
 use crate::router::ProgressSink;
 
-/// Options of a call.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Clone, Default)]
 pub struct CallOptions {
     pub progress: Option<ProgressSink>,

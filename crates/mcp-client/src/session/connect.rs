@@ -16,11 +16,10 @@ use crate::config::{Endpoint, HttpEndpoint, HttpTransport, Protocol, ServerEntry
 use crate::content;
 use crate::error::Error;
 use crate::guardian::Guardian;
-use crate::host::{ClientEvent, Host};
-use crate::instructions::MAX_INSTRUCTION_BYTES;
+use crate::host::Host;
 use crate::message::{Params, RpcError, truncated};
 use crate::oauth::credentials::Credentials;
-use crate::oauth::interactive::InteractiveSignIn;
+use crate::oauth::login::InteractiveSignIn;
 use crate::protocol::{Era, LEGACY_VERSIONS};
 use crate::router::Router;
 use crate::transport::http::HttpConnection;
@@ -29,10 +28,9 @@ use crate::transport::sse::SseConnection;
 use crate::transport::stdio::{StdioConnection, StdioContext};
 use crate::transport::{Connection, preflight};
 
+const MAX_INSTRUCTION_BYTES: usize = 4096;
 const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A completed step of connecting.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectStep {
     pub name: &'static str,
@@ -40,7 +38,6 @@ pub struct ConnectStep {
     pub took: Duration,
 }
 
-/// Receives each step.
 pub type StepObserver<'a> = &'a (dyn Fn(ConnectStep) + Send + Sync);
 
 #[derive(Debug, Default)]
@@ -170,10 +167,7 @@ impl SessionConnector<'_> {
                 );
                 Ok(connected)
             }
-            Err(second) => {
-                let (first, second) = (Box::new(first), Box::new(second));
-                Err(Error::BothFailed { first, attempt: "over the older SSE transport", second })
-            }
+            Err(second) => Err(both_failed(first, "over the older SSE transport", second)),
         }
     }
 
@@ -181,9 +175,7 @@ impl SessionConnector<'_> {
         let began = Instant::now();
         let client = HttpClient::new(endpoint, self.host)?;
         let probed = preflight::probe(&client, self.entry.connect_timeout).await;
-        let outcome = probed.as_ref().map(|()| "content type accepted".to_owned());
-        self.report_step("preflight", outcome.map_err(ToString::to_string), began);
-        probed
+        self.report_step("preflight", began, probed, |()| "content type accepted".to_owned())
     }
 
     async fn by_protocol(
@@ -196,41 +188,30 @@ impl SessionConnector<'_> {
             HttpTransport::Sse => Protocol::Legacy,
             HttpTransport::Streamable => self.entry.protocol,
         };
-        match protocol {
-            Protocol::Legacy => {
-                let inner = self.open(transport).await?;
-                let handshake = self.attempt(&inner, Handshake::Initialize, within).await?;
-                Ok((inner, handshake))
-            }
-            Protocol::Auto => {
-                let inner = self.open(transport).await?;
-                let first = match self.attempt(&inner, Handshake::Initialize, within).await {
-                    Ok(handshake) => return Ok((inner, handshake)),
-                    Err(error) if is_initialize_refusal(&error) => error,
-                    Err(error) => return Err(error),
-                };
-                let inner = self.again(inner, transport).await?;
-                match self.attempt(&inner, Handshake::Discover, within).await {
-                    Ok(handshake) => Ok((inner, handshake)),
-                    Err(_) => Err(first),
-                }
-            }
-            Protocol::Stateless => {
-                let inner = self.open(transport).await?;
-                let first = match self.attempt(&inner, Handshake::Discover, within / 4).await {
-                    Ok(handshake) => return Ok((inner, handshake)),
-                    Err(error) if is_final_discover_error(&error) => return Err(error),
-                    Err(error) => error,
-                };
-                let inner = self.again(inner, transport).await?;
-                match self.attempt(&inner, Handshake::Initialize, within).await {
-                    Ok(handshake) => Ok((inner, handshake)),
-                    Err(second) => {
-                        let (first, second) = (Box::new(first), Box::new(second));
-                        Err(Error::BothFailed { first, attempt: "with `initialize`", second })
-                    }
-                }
-            }
+        let is_stateless = protocol == Protocol::Stateless;
+        let (handshake, fallback, most) = if is_stateless {
+            (Handshake::Discover, Handshake::Initialize, within / 4)
+        } else {
+            (Handshake::Initialize, Handshake::Discover, within)
+        };
+        let inner = self.open(transport).await?;
+        let first = match self.attempt(&inner, handshake, most).await {
+            Ok(handshake) => return Ok((inner, handshake)),
+            Err(error) => error,
+        };
+        let is_final = match protocol {
+            Protocol::Legacy => true,
+            Protocol::Auto => !is_initialize_refusal(&first),
+            Protocol::Stateless => is_final_discover_error(&first),
+        };
+        if is_final {
+            return Err(first);
+        }
+        let inner = self.again(inner, transport).await?;
+        match self.attempt(&inner, fallback, within).await {
+            Ok(handshake) => Ok((inner, handshake)),
+            Err(second) if is_stateless => Err(both_failed(first, "with `initialize`", second)),
+            Err(_) => Err(first),
         }
     }
 
@@ -253,11 +234,9 @@ impl SessionConnector<'_> {
             }
             other => other,
         };
-        let outcome = handshake
-            .as_ref()
-            .map(|handshake| format!("{} era, version {}", handshake.era, handshake.version));
-        self.report_step(name, outcome.map_err(ToString::to_string), began);
-        handshake
+        self.report_step(name, began, handshake, |handshake| {
+            format!("{} era, version {}", handshake.era, handshake.version)
+        })
     }
 
     /// The connection for a second attempt: the same process if it is alive, else a new one.
@@ -307,35 +286,29 @@ impl SessionConnector<'_> {
                     tasks: self.tasks,
                 };
                 let started = StdioConnection::start(endpoint, around, &router);
-                let outcome =
-                    started.as_ref().map(|connection| format!("process {}", connection.group_id()));
-                self.report_step("start", outcome.map_err(ToString::to_string), began);
+                let started = self.report_step("start", began, started, |connection| {
+                    format!("process {}", connection.group_id())
+                });
                 Connection::Stdio(started?)
             }
             Endpoint::Http(endpoint) => {
                 let authorizer = credentials.clone().map(|one| one as Arc<dyn Authorizer>);
                 let client = HttpClient::new(endpoint, self.host)?.authorized_by(authorizer);
                 match transport {
-                    HttpTransport::Streamable => Connection::Http(HttpConnection::new(
-                        client,
-                        Arc::clone(&router),
-                        self.tasks.clone(),
-                    )),
+                    HttpTransport::Streamable => {
+                        let (router, tasks) = (Arc::clone(&router), self.tasks.clone());
+                        Connection::Http(HttpConnection::new(client, router, tasks))
+                    }
                     HttpTransport::Sse => {
                         let opening = SseConnection::open(client, Arc::clone(&router), self.tasks);
                         let within = self.entry.connect_timeout;
                         let opened = tokio::time::timeout(within, opening).await;
                         let opened = opened.unwrap_or_else(|_| {
-                            let method = "GET (event stream)".to_owned();
-                            let (stderr, noise) = (String::new(), None);
-                            Err(Error::ConnectTimeout { method, after: within, stderr, noise })
+                            Err(Error::connect_timeout("GET (event stream)", within))
                         });
-                        let outcome = opened.as_ref().map(|_| "stream open".to_owned());
-                        self.report_step(
-                            "event stream",
-                            outcome.map_err(ToString::to_string),
-                            began,
-                        );
+                        let opened = self.report_step("event stream", began, opened, |_| {
+                            "stream open".to_owned()
+                        });
                         Connection::Sse(opened?)
                     }
                 }
@@ -370,9 +343,17 @@ impl SessionConnector<'_> {
         })
     }
 
-    fn report_step(&self, name: &'static str, outcome: Result<String, String>, began: Instant) {
+    fn report_step<T>(
+        &self,
+        name: &'static str,
+        began: Instant,
+        result: Result<T, Error>,
+        describe: impl FnOnce(&T) -> String,
+    ) -> Result<T, Error> {
         let took = began.elapsed();
-        let outcome = outcome.map_err(|reason| self.host.redactor.redact(&reason).into_owned());
+        let outcome = result.as_ref().map(describe);
+        let outcome =
+            outcome.map_err(|error| self.host.redactor.redact(&error.to_string()).into_owned());
         let server = &self.entry.name;
         match &outcome {
             Ok(result) => tracing::debug!(%server, step = name, result, ?took, "connect step done"),
@@ -383,12 +364,16 @@ impl SessionConnector<'_> {
         if let Some(steps) = self.steps {
             steps(ConnectStep { name, outcome, took });
         }
+        result
     }
 
     fn warn(&self, text: &str) {
-        let (server, text) = (self.entry.name.clone(), text.to_owned());
-        self.host.observer.event(ClientEvent::Warning { server, text });
+        self.host.warn(&self.entry.name, text);
     }
+}
+
+fn both_failed(first: Error, attempt: &'static str, second: Error) -> Error {
+    Error::BothFailed { first: Box::new(first), attempt, second: Box::new(second) }
 }
 
 /// Whether a server of the older transport refuses like this.

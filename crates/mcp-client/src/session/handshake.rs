@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{HandshakeResult, Inner, Request, Timeouts};
 use crate::error::Error;
 use crate::message::{self, Params, RawJson, RpcError, truncated_peer_text};
-use crate::oauth::interactive::InteractiveSignIn;
+use crate::oauth::login::InteractiveSignIn;
 use crate::protocol::{
     Era, LEGACY_VERSIONS, STATELESS_VERSION, client_capabilities, initialize_params,
 };
@@ -18,23 +18,14 @@ pub(super) async fn initialize(
     inner: &Arc<Inner>,
     within: Duration,
 ) -> Result<HandshakeResult, Error> {
-    let request = Request::new(
-        "initialize",
-        initialize_params(&inner.entry, &inner.host),
-        Timeouts::total(within),
-    );
+    let params = initialize_params(&inner.entry, &inner.host);
+    let request = Request::new("initialize", params, Timeouts::total(within));
     let answer = into_object("initialize", &inner.request(request).await?)?;
-    let version = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+    let version = answer["protocolVersion"].as_str().unwrap_or_default();
     if !LEGACY_VERSIONS.contains(&version) {
         return Err(Error::UnknownVersion { version: message::truncated(version, 64) });
     }
-    let handshake = HandshakeResult {
-        era: Era::Legacy,
-        version: version.to_owned(),
-        capabilities: answer.get("capabilities").cloned().unwrap_or(Value::Null),
-        server_info: answer.get("serverInfo").cloned().unwrap_or(Value::Null),
-        instructions: answer.get("instructions").and_then(Value::as_str).map(truncated_peer_text),
-    };
+    let handshake = handshake_result(Era::Legacy, version, &answer, &answer["serverInfo"]);
     if let Connection::Http(connection) = &inner.connection {
         connection.settle(Era::Legacy, version);
     }
@@ -49,10 +40,9 @@ pub(super) async fn initialize(
 }
 
 async fn notify_initialized(inner: &Arc<Inner>, within: Duration) -> Result<(), Error> {
-    let told = message::notification("notifications/initialized", &Params::default());
-    tokio::time::timeout(within, inner.connection.send_message(told)).await.unwrap_or_else(|_| {
-        let reason = "the server did not accept the `initialized` notification".to_owned();
-        Err(Error::Broken { reason })
+    let body = message::notification("notifications/initialized", &Params::default());
+    tokio::time::timeout(within, inner.connection.send_message(body)).await.unwrap_or_else(|_| {
+        Err(Error::broken("the server did not accept the `initialized` notification"))
     })
 }
 
@@ -79,26 +69,27 @@ pub(super) async fn discover(
         other => other,
     }?;
     let answer = into_object("server/discover", &answer)?;
-    let versions = answer.get("supportedVersions").and_then(Value::as_array);
-    let Some(versions) = versions else {
-        let reason = "`server/discover` lists no supported versions".to_owned();
-        return Err(Error::Malformed { reason });
+    let Some(versions) = answer["supportedVersions"].as_array() else {
+        return Err(Error::malformed("`server/discover` lists no supported versions"));
     };
     let versions: Vec<&str> = versions.iter().filter_map(Value::as_str).collect();
     if !versions.contains(&STATELESS_VERSION) {
         let version = message::truncated(&versions.join(", "), 200);
         return Err(Error::UnknownVersion { version });
     }
-    let info = answer.get("_meta").and_then(|meta| meta.get("io.modelcontextprotocol/serverInfo"));
-    let handshake = HandshakeResult {
-        era: Era::Stateless,
-        version: STATELESS_VERSION.to_owned(),
-        capabilities: answer.get("capabilities").cloned().unwrap_or(Value::Null),
-        server_info: info.cloned().unwrap_or(Value::Null),
-        instructions: answer.get("instructions").and_then(Value::as_str).map(truncated_peer_text),
-    };
+    let info = &answer["_meta"]["io.modelcontextprotocol/serverInfo"];
     let _ = inner.common_meta.set(common_meta);
-    Ok(handshake)
+    Ok(handshake_result(Era::Stateless, STATELESS_VERSION, &answer, info))
+}
+
+fn handshake_result(era: Era, version: &str, answer: &Value, info: &Value) -> HandshakeResult {
+    HandshakeResult {
+        era,
+        version: version.to_owned(),
+        capabilities: answer["capabilities"].clone(),
+        server_info: info.clone(),
+        instructions: answer["instructions"].as_str().map(truncated_peer_text),
+    }
 }
 
 fn common_meta(inner: &Inner) -> String {
@@ -121,5 +112,5 @@ fn into_object(method: &str, answer: &RawJson) -> Result<Value, Error> {
     if value.is_object() {
         return Ok(value);
     }
-    Err(Error::Malformed { reason: format!("the result of `{method}` is not an object") })
+    Err(Error::malformed(format!("the result of `{method}` is not an object")))
 }

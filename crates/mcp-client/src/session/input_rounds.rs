@@ -39,25 +39,29 @@ impl Session {
             return self.request(first).await;
         }
         let mut answer = self.request(first.clone()).await?;
-        for _ in 0..MAX_ROUNDS {
-            let Some(more) = self.wanted(&answer).await? else { return Ok(answer) };
-            let params = more.onto(first.params.clone());
+        for round in 0.. {
+            let next = self.with_inputs(first.params.clone(), &answer).await?;
+            let Some(params) = next else { break };
+            if round == MAX_ROUNDS {
+                return Err(Error::TooManyRounds { rounds: MAX_ROUNDS });
+            }
             answer = self.request(Request { params, ..first.clone() }).await?;
         }
-        match self.wanted(&answer).await? {
-            None => Ok(answer),
-            Some(_) => Err(Error::TooManyRounds { rounds: MAX_ROUNDS }),
-        }
+        Ok(answer)
     }
 
-    /// The input for the next round; `None` if the response is complete.
-    async fn wanted(&self, answer: &RawJson) -> Result<Option<InputResponses>, Error> {
+    /// The parameters of the next round, with the inputs that the response asks for; `None` if
+    /// the response is complete.
+    async fn with_inputs(
+        &self,
+        mut params: Params,
+        answer: &RawJson,
+    ) -> Result<Option<Params>, Error> {
         if is_plainly_complete(answer.text()) {
             return Ok(None);
         }
-        let malformed = |reason: String| Error::Malformed { reason };
         let parsed: InputRequired<'_> = serde_json::from_str(answer.text())
-            .map_err(|error| malformed(format!("invalid input request: {error}")))?;
+            .map_err(|error| Error::malformed(format!("invalid input request: {error}")))?;
         match &parsed.kind {
             None => return Ok(None),
             // A task is complete for now; requests that cannot become a task reject it.
@@ -65,22 +69,21 @@ impl Session {
             Some(Value::String(kind)) if kind == "input_required" => {}
             Some(other) => {
                 let shown = truncated(&other.to_string(), 100);
-                return Err(malformed(format!("unknown result type {shown}")));
+                return Err(Error::malformed(format!("unknown result type {shown}")));
             }
         }
         if parsed.requests.is_none() && parsed.state.is_none() {
-            return Err(malformed(
-                "input is required, but neither requests nor state are given".to_owned(),
-            ));
+            let reason = "input is required, but neither requests nor state are given";
+            return Err(Error::malformed(reason));
         }
-        let responses = match parsed.requests {
-            Some(requests) => Some(self.responses(requests).await?),
-            None => None,
-        };
-        Ok(Some(InputResponses {
-            responses,
-            state: parsed.state.map(|state| state.get().to_owned()),
-        }))
+        if let Some(requests) = parsed.requests {
+            params = params.with("inputResponses", &self.responses(requests).await?);
+        }
+        if let Some(state) = parsed.state {
+            // It is opaque, and repeated verbatim.
+            params = params.with_raw("requestState", state.get());
+        }
+        Ok(Some(params))
     }
 
     pub(super) async fn responses(
@@ -90,13 +93,13 @@ impl Session {
         if requests.len() > MAX_INPUTS {
             let reason =
                 format!("{} inputs requested at once; the limit is {MAX_INPUTS}", requests.len());
-            return Err(Error::Malformed { reason });
+            return Err(Error::malformed(reason));
         }
         let mut responses = Map::new();
         for (key, request) in requests {
             let request: InputRequest = serde_json::from_str(request.get()).map_err(|error| {
                 let reason = format!("invalid input request `{}`: {error}", truncated(&key, 100));
-                Error::Malformed { reason }
+                Error::malformed(reason)
             })?;
             let answer =
                 server_requests::handle_request(&self.inner, &request.method, request.params).await;
@@ -116,24 +119,6 @@ fn is_plainly_complete(answer: &str) -> bool {
         (None, _) => true,
         (Some(at), None) => answer[at + KEY.len()..].starts_with(":\"complete\""),
         (Some(_), Some(_)) => false,
-    }
-}
-
-struct InputResponses {
-    responses: Option<Map<String, Value>>,
-    /// Opaque, repeated verbatim.
-    state: Option<String>,
-}
-
-impl InputResponses {
-    fn onto(&self, mut params: Params) -> Params {
-        if let Some(responses) = &self.responses {
-            params = params.with("inputResponses", responses);
-        }
-        if let Some(state) = &self.state {
-            params = params.with_raw("requestState", state);
-        }
-        params
     }
 }
 

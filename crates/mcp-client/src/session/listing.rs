@@ -1,6 +1,5 @@
 //! Listing of tools, resources and prompts, page by page.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Request, Session, Timeouts};
@@ -9,8 +8,8 @@ use crate::message::{Params, RawJson};
 use crate::protocol::Era;
 use crate::registry::ServerCatalogue;
 use crate::tool::{
-    DecodeError, HeaderMirroring, ListPage, Prompt, QuarantinedItem, Resource, ResourceTemplate,
-    prompts_page, resources_page, templates_page, tools_page,
+    DecodeError, HeaderMirroring, ListPage, Prompt, Resource, ResourceTemplate, prompts_page,
+    resources_page, templates_page, tools_page,
 };
 
 pub(crate) const MAX_PAGES: usize = 50;
@@ -19,53 +18,30 @@ pub(crate) const MAX_ITEMS: usize = 20_000;
 /// Timeout of a tool listing from a server that declares no tools.
 const UNDECLARED_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A list, read to its end or to a limit.
-#[derive(Debug)]
-pub struct Listing<T> {
-    pub items: Vec<T>,
-    /// Rejected items.
-    pub quarantined: Vec<QuarantinedItem>,
-    /// Remarks about the list as a whole.
-    pub notes: Vec<String>,
-}
-
 impl Session {
-    /// Lists the tools, bypassing the cache, and whether the server has resources and prompts.
+    /// Lists the tools anew, and whether the server has resources and prompts.
     pub async fn list_tools(&self) -> Result<ServerCatalogue, Error> {
         self.inner.cache.clear();
-        let handshake = self.handshake();
-        let (resources, prompts) = (handshake.offers("resources"), handshake.offers("prompts"));
-        let mut catalogue = ServerCatalogue { resources, prompts, ..ServerCatalogue::default() };
+        let mut catalogue = self.catalogue_without_tools();
         // Some servers have tools and do not declare them.
-        let is_declared = handshake.capabilities.get("tools").is_some_and(|value| !value.is_null());
+        let is_declared = !self.handshake().capabilities["tools"].is_null();
         let rule = if self.mirrors() { HeaderMirroring::Mirror } else { HeaderMirroring::Ignore };
         let read = |result: &str| tools_page(result, rule);
-        let listing = self.list("tools/list", read, CachePolicy::Bypass);
-        let listed = if is_declared {
-            listing.await
-        } else {
-            // A server without tools need not respond at all.
-            match tokio::time::timeout(UNDECLARED_TOOLS_TIMEOUT, listing).await {
-                Ok(listed) => listed,
-                Err(_) => return Ok(catalogue),
-            }
-        };
+        let listing = self.list("tools/list", read);
+        // A server without tools need not respond at all.
+        let within = if is_declared { Duration::MAX } else { UNDECLARED_TOOLS_TIMEOUT };
+        let Ok(listed) = tokio::time::timeout(within, listing).await else { return Ok(catalogue) };
         match listed {
-            Ok(listed) => {
-                let redactor = &self.inner.host.redactor;
-                let redacted = listed.items.into_iter().map(|mut tool| {
-                    for text in [&mut tool.description, &mut tool.title].into_iter().flatten() {
-                        *text = redactor.redact_known(text).into_owned();
-                    }
-                    Arc::new(tool)
-                });
-                catalogue.tools = redacted.collect();
-                catalogue.quarantined = listed.quarantined;
-                catalogue.notes = listed.notes;
+            Ok(mut listed) => {
+                let texts = listed.items.iter_mut();
+                let texts = texts.flat_map(|tool| [&mut tool.description, &mut tool.title]);
+                for text in texts.flatten() {
+                    *text = self.inner.host.redactor.redact_known(text).into_owned();
+                }
+                catalogue.add_page(listed);
                 if !is_declared && !catalogue.tools.is_empty() {
-                    catalogue.notes.push(
-                        "the server has tools but does not declare the capability".to_owned(),
-                    );
+                    let note = "the server has tools but does not declare the capability";
+                    catalogue.notes.push(note.to_owned());
                 }
                 Ok(catalogue)
             }
@@ -77,45 +53,45 @@ impl Session {
         }
     }
 
-    /// Calls `resources/list`.
-    pub async fn list_resources(&self) -> Result<Listing<Resource>, Error> {
-        self.list("resources/list", resources_page, CachePolicy::Use).await
+    pub(crate) fn catalogue_without_tools(&self) -> ServerCatalogue {
+        let handshake = self.handshake();
+        let (resources, prompts) = (handshake.offers("resources"), handshake.offers("prompts"));
+        ServerCatalogue { resources, prompts, ..ServerCatalogue::default() }
     }
 
-    /// Calls `resources/templates/list`.
-    pub async fn list_templates(&self) -> Result<Listing<ResourceTemplate>, Error> {
-        self.list("resources/templates/list", templates_page, CachePolicy::Use).await
+    pub async fn list_resources(&self) -> Result<ListPage<Resource>, Error> {
+        self.list("resources/list", resources_page).await
     }
 
-    /// Calls `prompts/list`.
-    pub async fn list_prompts(&self) -> Result<Listing<Prompt>, Error> {
-        self.list("prompts/list", prompts_page, CachePolicy::Use).await
+    pub async fn list_templates(&self) -> Result<ListPage<ResourceTemplate>, Error> {
+        self.list("resources/templates/list", templates_page).await
     }
 
-    /// Lists all pages within twice the connect timeout.
+    pub async fn list_prompts(&self) -> Result<ListPage<Prompt>, Error> {
+        self.list("prompts/list", prompts_page).await
+    }
+
+    /// Lists all pages, to the end or to a limit, within twice the connect timeout.
     async fn list<T>(
         &self,
         method: &str,
         read: impl Fn(&str) -> Result<ListPage<T>, DecodeError>,
-        policy: CachePolicy,
-    ) -> Result<Listing<T>, Error> {
+    ) -> Result<ListPage<T>, Error> {
         let within = self.inner.entry.connect_timeout.saturating_mul(2);
-        let all = self.pages(method, read, policy);
-        tokio::time::timeout(within, all)
-            .await
-            .unwrap_or_else(|_| Err(Error::CallTimeout { method: method.to_owned(), idle: within }))
+        let all = self.pages(method, read);
+        let late = || Error::CallTimeout { method: method.to_owned(), idle: within };
+        tokio::time::timeout(within, all).await.unwrap_or_else(|_| Err(late()))
     }
 
     async fn pages<T>(
         &self,
         method: &str,
         read: impl Fn(&str) -> Result<ListPage<T>, DecodeError>,
-        policy: CachePolicy,
-    ) -> Result<Listing<T>, Error> {
-        let mut listed = Listing { items: Vec::new(), quarantined: Vec::new(), notes: Vec::new() };
+    ) -> Result<ListPage<T>, Error> {
+        let mut listed = ListPage::default();
         let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
-            let page = read(self.page(method, cursor.as_deref(), policy).await?.text())?;
+            let page = read(self.page(method, cursor.as_deref()).await?.text())?;
             listed.items.extend(page.items);
             listed.quarantined.extend(page.quarantined);
             listed.notes.extend(page.notes);
@@ -127,9 +103,8 @@ impl Session {
             match page.next_cursor {
                 None => return Ok(listed),
                 Some(next) if Some(&next) == cursor.as_ref() => {
-                    listed
-                        .notes
-                        .push(format!("`{method}`: the server returned the same page twice"));
+                    let note = format!("`{method}`: the server returned the same page twice");
+                    listed.notes.push(note);
                     return Ok(listed);
                 }
                 Some(next) => cursor = Some(next),
@@ -139,15 +114,9 @@ impl Session {
         Ok(listed)
     }
 
-    async fn page(
-        &self,
-        method: &str,
-        cursor: Option<&str>,
-        policy: CachePolicy,
-    ) -> Result<RawJson, Error> {
+    async fn page(&self, method: &str, cursor: Option<&str>) -> Result<RawJson, Error> {
         let key = format!("{method} {}", cursor.unwrap_or_default());
-        if policy == CachePolicy::Use
-            && !self.is_closed()
+        if !self.is_closed()
             && let Some(kept) = self.inner.cache.find(&key)
         {
             return Ok(kept);
@@ -164,10 +133,4 @@ impl Session {
         }
         Ok(answer)
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CachePolicy {
-    Bypass,
-    Use,
 }

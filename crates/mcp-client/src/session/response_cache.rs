@@ -5,16 +5,16 @@
 //! responses requested before a change.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::message::RawJson;
+use crate::sync::lock;
 
 const MAX_ENTRIES: usize = 64;
 const MAX_ENTRY_BYTES: usize = 1024 * 1024;
-/// Maximum time to live, whatever the server requests.
 const MAX_AGE: Duration = Duration::from_hours(1);
 
 #[derive(Debug, Default)]
@@ -23,31 +23,28 @@ pub(super) struct ResponseCache(Mutex<CachedResponses>);
 #[derive(Debug, Default)]
 struct CachedResponses {
     answers: HashMap<String, (RawJson, Instant)>,
-    generation: Generation,
+    /// Counts list changes. A response that was requested in an earlier generation is not cached.
+    generation: u64,
 }
-
-/// Counts list changes. A response that was requested in an earlier generation is not cached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Generation(u64);
 
 impl ResponseCache {
     pub(super) fn find(&self, key: &str) -> Option<RawJson> {
-        let kept = self.lock();
+        let kept = lock(&self.0);
         let (answer, until) = kept.answers.get(key)?;
         (*until > Instant::now()).then(|| answer.clone())
     }
 
-    pub(super) fn generation(&self) -> Generation {
-        self.lock().generation
+    pub(super) fn generation(&self) -> u64 {
+        lock(&self.0).generation
     }
 
-    pub(super) fn keep(&self, key: String, answer: &RawJson, asked_in: Generation) {
+    pub(super) fn keep(&self, key: String, answer: &RawJson, asked_in: u64) {
         let Some(ttl) = ttl(answer) else { return };
         if answer.text().len() > MAX_ENTRY_BYTES {
             return;
         }
         let now = Instant::now();
-        let mut kept = self.lock();
+        let mut kept = lock(&self.0);
         kept.answers.retain(|_, (_, until)| *until > now);
         if kept.answers.len() < MAX_ENTRIES && kept.generation == asked_in {
             kept.answers.insert(key, (answer.clone(), now + ttl.min(MAX_AGE)));
@@ -55,13 +52,9 @@ impl ResponseCache {
     }
 
     pub(super) fn clear(&self) {
-        let mut kept = self.lock();
+        let mut kept = lock(&self.0);
         kept.answers.clear();
-        kept.generation.0 += 1;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, CachedResponses> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        kept.generation += 1;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Requests and notifications of a server.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use super::Inner;
 use crate::host::{ClientEvent, ServerRequest};
-use crate::message::{self, RawJson, RpcError, truncated};
+use crate::message::{self, Message, RawJson, RpcError, plain_text, truncated};
 use crate::protocol::roots;
-use crate::router::ServerMessage;
 use crate::server_log::ServerLog;
+use crate::sync::lock;
 
 const MAX_CONCURRENT_REQUESTS: usize = 16;
 const MAX_LOG_CHARS: usize = 2000;
@@ -22,12 +22,12 @@ const FLOOD_WARNING_INTERVAL: Duration = Duration::from_secs(10);
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Starts the task that handles them; it ends with the session.
-pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<ServerMessage>) {
+pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<Message>) {
     let weak = Arc::downgrade(inner);
     let router = Arc::clone(&inner.router);
     inner.tasks.spawn(async move {
         let places = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
-        let mut told: Option<Instant> = None;
+        let mut warned: Option<Instant> = None;
         let mut running: HashMap<String, AbortHandle> = HashMap::new();
         loop {
             let event = tokio::select! {
@@ -37,7 +37,7 @@ pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<ServerMessage
             let (Some(event), Some(inner)) = (event, weak.upgrade()) else { break };
             running.retain(|_, task| !task.is_finished());
             match event {
-                ServerMessage::Request { id, method, params } => {
+                Message::Request { id, method, params } => {
                     // A stateless server asks in its results; its other requests are ignored.
                     if inner.stateless_http() {
                         continue;
@@ -53,7 +53,7 @@ pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<ServerMessage
                         _ => reply_at_once(&inner, &id, &method).await,
                     }
                 }
-                ServerMessage::Notification { method, params } => {
+                Message::Notification { method, params } => {
                     if method == "notifications/cancelled" {
                         let id = params.map(|params| params.value()["requestId"].to_string());
                         if let Some(task) = id.and_then(|id| running.remove(&id)) {
@@ -63,21 +63,20 @@ pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<ServerMessage
                         handle_notification(&inner, &method, params.as_ref());
                     }
                 }
+                // The router delivers no other messages.
+                _ => {}
             }
-            if told.is_some_and(|told: Instant| told.elapsed() < FLOOD_WARNING_INTERVAL) {
+            if warned.is_some_and(|at: Instant| at.elapsed() < FLOOD_WARNING_INTERVAL) {
                 continue;
             }
             let dropped = inner.router.take_dropped();
             if dropped > 0 {
-                told = Some(Instant::now());
+                warned = Some(Instant::now());
                 let text = format!(
                     "{dropped} messages dropped: the server sends them faster than they can be \
                      processed"
                 );
-                inner
-                    .host
-                    .observer
-                    .event(ClientEvent::Warning { server: inner.entry.name.clone(), text });
+                inner.host.warn(&inner.entry.name, text);
             }
         }
         for (_, task) in running {
@@ -159,14 +158,11 @@ fn handle_notification(inner: &Inner, method: &str, params: Option<&RawJson>) {
         return;
     }
     let Some(params) = params.map(RawJson::value) else { return };
-    let text = match &params["data"] {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let text = plain_text(&params["data"]);
     let text: String = inner.host.redactor.redact(&text).chars().take(MAX_LOG_CHARS).collect();
     let level: String = params["level"].as_str().unwrap_or("info").chars().take(20).collect();
     if let Some(folder) = &inner.host.log_dir {
-        let mut log = inner.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = lock(&inner.log);
         let log = log.get_or_insert_with(|| ServerLog::open(folder, &inner.entry.name));
         let line = format!("[{level}] {}\n", text.replace('\n', "\n  "));
         log.write(line.as_bytes(), &inner.host.redactor);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memchr::memmem;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -29,7 +30,6 @@ const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 const MAX_MESSAGE_BYTES: usize = 1000;
 /// Requested time to live of a task at a legacy server: a later process may get its result.
 const TIME_TO_LIVE: Duration = Duration::from_hours(24);
-/// Maximum number of questions that one task may ask.
 pub(crate) const MAX_QUESTIONS: u32 = 64;
 
 /// A started task. Its progress is reported until this is dropped.
@@ -41,7 +41,6 @@ pub struct StartedTask {
 }
 
 /// The state of a task, as reported by its server.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskState {
     pub status: TaskStatus,
@@ -49,8 +48,8 @@ pub struct TaskState {
     interval: Duration,
 }
 
-#[expect(missing_docs, reason = "the names of the variants say it")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     Working,
     InputRequired,
@@ -60,7 +59,6 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// The name of the status in the protocol.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Working => "working",
@@ -112,8 +110,7 @@ impl Session {
         let inner = Arc::clone(&self.inner);
         let token = inner.next_id.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         request.progress_token = Some(token);
-        let sink = options.progress.clone();
-        let sink = sink.map(|sink| redacting(sink, Arc::clone(&inner.host.redactor)));
+        let sink = redacting(options.progress.as_ref(), &inner.host.redactor);
         let waiter = inner.router.register(token, sink, RequestKind::Subscription);
         KeptProgress { inner, token, _waiter: waiter }
     }
@@ -170,21 +167,17 @@ pub(super) fn started(
         {
             id
         }
-        _ => return Err(Error::Malformed { reason: "the task has no usable `taskId`".to_owned() }),
+        _ => return Err(Error::malformed("the task has no usable `taskId`")),
     };
     Ok(Some(StartedTask { id, session: session.clone(), _progress: progress }))
 }
 
 impl TaskState {
     fn decode(task: &RawObject<'_>) -> Self {
-        let status = match task.value("status").as_ref().and_then(Value::as_str) {
-            Some("input_required") => TaskStatus::InputRequired,
-            Some("completed") => TaskStatus::Completed,
-            Some("failed") => TaskStatus::Failed,
-            Some("cancelled") => TaskStatus::Cancelled,
-            // The time limit ends a task that never changes its state.
-            _ => TaskStatus::Working,
-        };
+        let status = task.value("status");
+        let status = status.and_then(|status| TaskStatus::deserialize(status).ok());
+        // The time limit ends a task that never changes its state.
+        let status = status.unwrap_or(TaskStatus::Working);
         let message = task.value("statusMessage");
         let message = message.as_ref().and_then(Value::as_str).map(str::trim);
         let named = |key| task.value(key).as_ref().and_then(Value::as_f64);
@@ -231,9 +224,8 @@ impl PolledTask {
             (status, Era::Stateless) => {
                 let task = RawObject::open(self.answer.text())?;
                 if status == TaskStatus::Failed {
-                    return Err(Error::Rpc(RpcError::lenient(
-                        task.text("error").unwrap_or("null"),
-                    )));
+                    let error = task.text("error").unwrap_or("null");
+                    return Err(Error::Rpc(RpcError::lenient(error)));
                 }
                 Ok(Some(content::tool_outcome(task.text("result").unwrap_or("{}"))?))
             }
@@ -242,10 +234,9 @@ impl PolledTask {
 
     async fn answer_questions(&self, answered: &mut BTreeSet<String>) -> Result<(), Error> {
         let task = RawObject::open(self.answer.text())?;
-        let asked: Result<BTreeMap<String, &RawValue>, _> =
-            serde_json::from_str(task.text("inputRequests").unwrap_or("{}"));
-        let mut asked = asked
-            .map_err(|error| Error::Malformed { reason: format!("invalid questions: {error}") })?;
+        let asked = serde_json::from_str(task.text("inputRequests").unwrap_or("{}"));
+        let mut asked: BTreeMap<String, &RawValue> =
+            asked.map_err(|error| Error::malformed(format!("invalid questions: {error}")))?;
         asked.retain(|key, _| !answered.contains(key));
         if asked.is_empty() {
             return Ok(());

@@ -1,9 +1,11 @@
 //! A circuit breaker: stops calls to a failing server, and lets a probe through.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::sync::lock;
 
 pub(crate) const MAX_FAILURES: u32 = 3;
 pub(crate) const OPEN_DURATION: Duration = Duration::from_mins(1);
@@ -20,7 +22,7 @@ struct BreakerState {
 impl CircuitBreaker {
     /// Whether a call may run; otherwise the number of failures and the time to wait.
     pub(super) fn check(&self) -> Result<(), (u32, Duration)> {
-        let mut count = self.lock();
+        let mut count = lock(&self.0);
         let now = Instant::now();
         match count.open_until {
             Some(until) if until > now => Err((count.failures, until - now)),
@@ -34,19 +36,15 @@ impl CircuitBreaker {
     }
 
     pub(super) fn succeeded(&self) {
-        *self.lock() = BreakerState::default();
+        *lock(&self.0) = BreakerState::default();
     }
 
     pub(super) fn failed(&self) {
-        let mut count = self.lock();
+        let mut count = lock(&self.0);
         count.failures += 1;
         if count.failures >= MAX_FAILURES {
             count.open_until = Some(Instant::now() + OPEN_DURATION);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BreakerState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

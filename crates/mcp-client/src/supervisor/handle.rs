@@ -1,7 +1,7 @@
 //! The callers' side of a server: its session, across reconnects.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
@@ -13,6 +13,7 @@ use super::{ServerState, ServerStatus};
 use crate::config::ServerEntry;
 use crate::error::{Error, ErrorKind};
 use crate::session::Session;
+use crate::sync::lock;
 
 pub(crate) const MAX_PARALLEL_CALLS: usize = 64;
 
@@ -36,8 +37,9 @@ pub(crate) struct ServerHandle {
     pub(crate) status: watch::Receiver<ServerStatus>,
     pub(super) session: watch::Receiver<Option<Session>>,
     pub(super) commands: mpsc::Sender<SupervisorCommand>,
-    pub(super) reconnect: Arc<Notify>,
-    pub(super) entry: Arc<watch::Sender<Arc<ServerEntry>>>,
+    pub(crate) reconnect: Arc<Notify>,
+    /// Replaces the entry; the connection stays.
+    pub(crate) entry: Arc<watch::Sender<Arc<ServerEntry>>>,
     pub(super) call_slots: Arc<Semaphore>,
     pub(super) breaker: Arc<CircuitBreaker>,
     pub(super) usage: Arc<Usage>,
@@ -47,23 +49,21 @@ pub(crate) struct ServerHandle {
 /// The time of the last use, and the number of answered calls.
 #[derive(Debug)]
 pub(super) struct Usage {
-    start: Instant,
-    last_ms: AtomicU64,
+    last: Mutex<Instant>,
     answered: AtomicU64,
 }
 
 impl Usage {
     pub(super) fn new() -> Self {
-        Self { start: Instant::now(), last_ms: AtomicU64::new(0), answered: AtomicU64::new(0) }
+        Self { last: Mutex::new(Instant::now()), answered: AtomicU64::new(0) }
     }
 
     pub(super) fn touch(&self) {
-        let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last_ms.store(now, Ordering::Release);
+        *lock(&self.last) = Instant::now();
     }
 
     pub(super) fn last(&self) -> Instant {
-        self.start + Duration::from_millis(self.last_ms.load(Ordering::Acquire))
+        *lock(&self.last)
     }
 
     pub(super) fn answered(&self) -> u64 {
@@ -125,25 +125,12 @@ impl ServerHandle {
         })
     }
 
-    /// Replaces the entry; the connection stays.
-    pub(crate) fn update_entry(&self, entry: Arc<ServerEntry>) {
-        self.entry.send_replace(entry);
-    }
-
-    fn connect_timeout(&self) -> Duration {
-        self.entry.borrow().connect_timeout
-    }
-
     pub(crate) fn timeout(&self) -> Duration {
         self.entry.borrow().timeout
     }
 
-    pub(crate) fn reconnect(&self) {
-        self.reconnect.notify_one();
-    }
-
     /// Never blocks; a full channel means that a check is due anyway.
-    pub(crate) fn send_command(&self, command: SupervisorCommand) {
+    fn send_command(&self, command: SupervisorCommand) {
         let _ = self.commands.try_send(command);
     }
 
@@ -160,7 +147,7 @@ impl ServerHandle {
             return Ok(session);
         }
         self.send_command(SupervisorCommand::Wake);
-        self.wait_for(self.connect_timeout(), |_| true).await
+        self.wait_for(|_| true).await
     }
 
     async fn another(&self, lost: &Session) -> Result<Session, Error> {
@@ -170,34 +157,30 @@ impl ServerHandle {
         }
         // The exit of a process may not have been noticed yet, so the session must differ.
         self.send_command(SupervisorCommand::Wake);
-        self.wait_for(self.connect_timeout(), |session| !session.is_same(lost)).await
+        self.wait_for(|session| !session.is_same(lost)).await
     }
 
     fn live(&self) -> Option<Session> {
         self.session.borrow().clone().filter(|session| !session.is_closed())
     }
 
-    async fn wait_for(
-        &self,
-        most: Duration,
-        wanted: impl Fn(&Session) -> bool,
-    ) -> Result<Session, Error> {
+    /// Waits for a suitable session, at most the connect timeout.
+    async fn wait_for(&self, is_suitable: impl Fn(&Session) -> bool) -> Result<Session, Error> {
+        let most = self.entry.borrow().connect_timeout;
         let mut sessions = self.session.clone();
         let mut status = self.status.clone();
         let waiting = async {
             loop {
-                if let Some(session) = self.live().filter(|session| wanted(session)) {
+                if let Some(session) = self.live().filter(&is_suitable) {
                     return Ok(session);
                 }
                 // Waiting does not help in these states.
                 let state = status.borrow_and_update().state.clone();
-                if matches!(
-                    state,
-                    ServerState::Parked { .. }
-                        | ServerState::NeedsSignIn { .. }
-                        | ServerState::Disabled
-                        | ServerState::Stopped
-                ) {
+                if let ServerState::Parked { .. }
+                | ServerState::NeedsSignIn { .. }
+                | ServerState::Disabled
+                | ServerState::Stopped = state
+                {
                     return Err(self.not_ready(&state));
                 }
                 tokio::select! {
@@ -206,10 +189,8 @@ impl ServerHandle {
                 }
             }
         };
-        match tokio::time::timeout(most, waiting).await {
-            Ok(found) => found,
-            Err(_) => Err(self.not_ready(&self.status.borrow().state)),
-        }
+        let late = |_| Err(self.not_ready(&self.status.borrow().state));
+        tokio::time::timeout(most, waiting).await.unwrap_or_else(late)
     }
 
     fn not_ready(&self, state: &ServerState) -> Error {
@@ -224,9 +205,7 @@ fn was_not_sent(error: &Error) -> bool {
 
 /// Whether a call may have been executed.
 fn has_unknown_outcome(error: &Error) -> bool {
-    (error.ends_session() && !was_not_sent(error))
-        || matches!(error, Error::CallTimeout { .. } | Error::CallTooLong { .. })
-        || matches!(error, Error::Http { status, .. } if *status >= 500)
+    is_server_failure(error) && !was_not_sent(error)
 }
 
 fn may_retry(error: &Error, effect: CallEffect) -> bool {

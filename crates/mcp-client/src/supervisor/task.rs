@@ -41,10 +41,8 @@ pub(crate) struct Supervisor {
     status: watch::Sender<ServerStatus>,
     session: watch::Sender<Option<Session>>,
     commands: mpsc::Receiver<SupervisorCommand>,
-    reconnect: Arc<Notify>,
     entries: watch::Receiver<Arc<ServerEntry>>,
-    usage: Arc<Usage>,
-    stop: CancellationToken,
+    handle: ServerHandle,
     catalogue: Option<ServerCatalogue>,
     /// Failures since the server last responded.
     failures: u32,
@@ -92,21 +90,18 @@ impl Supervisor {
         let (session, session_seen) = watch::channel(None);
         let (commands, received) = mpsc::channel(MAX_COMMANDS);
         let permits = if entry.parallel_calls { MAX_PARALLEL_CALLS } else { 1 };
-        let usage = Arc::new(Usage::new());
-        let stop = CancellationToken::new();
-        let reconnect = Arc::new(Notify::new());
         let (entries, entries_seen) = watch::channel(Arc::clone(&entry));
         let handle = ServerHandle {
             name: Arc::from(entry.name.as_str()),
             status: status_seen,
             session: session_seen,
             commands,
-            reconnect: Arc::clone(&reconnect),
+            reconnect: Arc::new(Notify::new()),
             entry: Arc::new(entries),
             call_slots: Arc::new(Semaphore::new(permits)),
             breaker: Arc::new(CircuitBreaker::default()),
-            usage: Arc::clone(&usage),
-            stop: stop.clone(),
+            usage: Arc::new(Usage::new()),
+            stop: CancellationToken::new(),
         };
         let supervisor = Self {
             entry,
@@ -118,10 +113,8 @@ impl Supervisor {
             status,
             session,
             commands: received,
-            reconnect,
             entries: entries_seen,
-            usage,
-            stop,
+            handle: handle.clone(),
             catalogue: None,
             failures: 0,
             ever_ready: false,
@@ -136,7 +129,7 @@ impl Supervisor {
         if !self.entry.enabled {
             return;
         }
-        let stop = self.stop.clone();
+        let stop = self.handle.stop.clone();
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
@@ -179,12 +172,11 @@ impl Supervisor {
     async fn wait_for_call(&mut self) {
         loop {
             tokio::select! {
-                command = self.commands.recv() => match command {
-                    Some(SupervisorCommand::Wake) => return,
-                    Some(SupervisorCommand::Verify) => {}
-                    None => std::future::pending().await,
+                Some(command) = self.commands.recv() => match command {
+                    SupervisorCommand::Wake => return,
+                    SupervisorCommand::Verify => {}
                 },
-                () = self.reconnect.notified() => return,
+                () = self.handle.reconnect.notified() => return,
                 Ok(()) = self.entries.changed() => self.update_entry(),
             }
         }
@@ -193,7 +185,7 @@ impl Supervisor {
     async fn pause(&mut self, wait: Duration) {
         tokio::select! {
             () = sleep(wait) => {}
-            () = self.reconnect.notified() => {}
+            () = self.handle.reconnect.notified() => {}
         }
         // Their callers have failed, or wait for the attempt.
         while self.commands.try_recv().is_ok() {}
@@ -213,7 +205,7 @@ impl Supervisor {
             if permanent || self.failures >= tries {
                 return Err(error);
             }
-            let delay = backoff::delay(self.failures);
+            let delay = backoff(self.failures);
             let (server, failures) = (&self.entry.name, self.failures);
             tracing::debug!(%server, failures, %error, ?delay, "retry scheduled");
             self.pause(delay).await;
@@ -248,12 +240,8 @@ impl Supervisor {
             // The server works and may have resources or prompts.
             Err(error) if error.kind() == ErrorKind::Call => {
                 let reason = listing_failure(&error);
-                let handshake = session.handshake();
-                let (resources, prompts) =
-                    (handshake.offers("resources"), handshake.offers("prompts"));
-                let catalogue =
-                    ServerCatalogue { resources, prompts, ..ServerCatalogue::default() };
-                self.settle(&session, catalogue, &ServerState::Degraded { reason });
+                let state = ServerState::Degraded { reason };
+                self.settle(&session, session.catalogue_without_tools(), &state);
                 Ok(session)
             }
             Err(error) => {
@@ -281,15 +269,14 @@ impl Supervisor {
             && self.entry.trust == Trust::Full
             && let Some(why) = self.entry.rejects_instructions(text)
         {
-            let server = self.entry.name.clone();
             let text = format!("its instructions are not passed to models: {why}");
-            self.host.observer.event(ClientEvent::Warning { server, text });
+            self.host.warn(&self.entry.name, text);
         }
         self.offer(catalogue);
         self.unlisted = *state != ServerState::Ready;
         self.liveness = LivenessCheck::Ping;
         self.ever_ready = true;
-        self.usage.touch();
+        self.handle.usage.touch();
         self.session.send_replace(Some(session.clone()));
         self.set(state);
     }
@@ -299,19 +286,19 @@ impl Supervisor {
             ServerTools::build(&self.entry.name, &self.entry.tools, self.entry.trust, &catalogue);
         self.status.send_modify(|status| {
             status.tools = part.len();
-            status.tokens = part.tokens();
-            status.quarantined = part.quarantined().to_vec();
-            status.skipped = part.skipped().to_vec();
+            status.tokens = part.tokens;
+            status.quarantined.clone_from(&part.quarantined);
+            status.skipped.clone_from(&part.skipped);
             status.notes = part.notes().chain(catalogue.notes.iter().cloned()).collect();
         });
         // A server without tools is not registered.
         (self.publish)((!part.is_empty()).then(|| Arc::new(part)));
         if let Some(before) = self.catalogue.replace(catalogue) {
-            self.tell_changes(&before);
+            self.report_changes(&before);
         }
     }
 
-    fn tell_changes(&self, before: &ServerCatalogue) {
+    fn report_changes(&self, before: &ServerCatalogue) {
         let digests = |catalogue: &ServerCatalogue| -> BTreeMap<String, String> {
             catalogue.tools.iter().map(|tool| (tool.name.clone(), tool.digest())).collect()
         };
@@ -333,7 +320,7 @@ impl Supervisor {
     }
 
     async fn attend(&mut self, session: Session) -> NextStep {
-        let answered = self.usage.answered();
+        let answered = self.handle.usage.answered();
         let mut ping_at = deadline_in(self.entry.keepalive);
         loop {
             let (idle_at, old_at) = (self.idle_deadline(&session), self.age_deadline(&session));
@@ -357,29 +344,31 @@ impl Supervisor {
                     }
                 }
                 () = until(old_at) => if session.active_calls() == 0 { return self.recycle(&session).await },
-                () = self.reconnect.notified() => {
-                    self.session.send_replace(None);
-                    session.close().await;
+                () = self.handle.reconnect.notified() => {
+                    self.end(&session).await;
                     return NextStep::Connect;
                 }
                 Ok(()) = self.entries.changed() => self.update_entry(),
-                command = self.commands.recv() => match command {
-                    Some(SupervisorCommand::Verify) => {
+                Some(command) = self.commands.recv() => match command {
+                    SupervisorCommand::Verify => {
                         if !session.is_closed() && self.is_dead(&session).await {
                             return self.give_up(&session).await;
                         }
                     }
-                    Some(SupervisorCommand::Wake) => {}
-                    None => std::future::pending().await,
+                    SupervisorCommand::Wake => {}
                 },
             }
         }
     }
 
-    async fn ended(&mut self, session: &Session, error: Error, answered: u64) -> NextStep {
+    async fn end(&self, session: &Session) {
         self.session.send_replace(None);
         session.close().await;
-        if self.usage.answered() > answered {
+    }
+
+    async fn ended(&mut self, session: &Session, error: Error, answered: u64) -> NextStep {
+        self.end(session).await;
+        if self.handle.usage.answered() > answered {
             self.failures = 0;
         }
         // A session that never answered a call or a ping proves nothing: its end is a failure.
@@ -391,15 +380,14 @@ impl Supervisor {
             self.park(&error).await;
         } else if self.failures > 1 {
             self.set(&ServerState::Connecting);
-            self.pause(backoff::delay(self.failures - 1)).await;
+            self.pause(backoff(self.failures - 1)).await;
         }
         NextStep::Connect
     }
 
     /// Replaces a session whose server no longer responds.
     async fn give_up(&mut self, session: &Session) -> NextStep {
-        self.session.send_replace(None);
-        session.close().await;
+        self.end(session).await;
         self.failures += 1;
         NextStep::Connect
     }
@@ -445,26 +433,24 @@ impl Supervisor {
 
     /// Waits for the next attempt; a sign-in, in any process, ends the wait.
     async fn pause_parked(&mut self, error: &Error) {
-        let credentials = match error.kind() {
-            ErrorKind::SignIn => {
-                self.reconnect_state.credentials(&self.entry, &self.host).ok().flatten()
+        if error.kind() == ErrorKind::SignIn
+            && let Ok(Some(credentials)) = self.reconnect_state.credentials(&self.entry, &self.host)
+        {
+            tokio::select! {
+                () = self.pause(PARK_DURATION) => {}
+                () = credentials.changed() => {}
             }
-            _ => None,
-        };
-        let Some(credentials) = credentials else { return self.pause(PARK_DURATION).await };
-        tokio::select! {
-            () = self.pause(PARK_DURATION) => {}
-            () = credentials.changed() => {}
+        } else {
+            self.pause(PARK_DURATION).await;
         }
     }
 
     fn idle_deadline(&self, session: &Session) -> Option<Instant> {
         let Endpoint::Stdio(endpoint) = &self.entry.endpoint else { return None };
         let idle = endpoint.idle_timeout?;
-        if session.active_calls() > 0 {
-            return Some(deadline_in(idle));
-        }
-        Some(deadline_after(self.usage.last(), idle))
+        let since =
+            if session.active_calls() > 0 { Instant::now() } else { self.handle.usage.last() };
+        Some(deadline_after(since, idle))
     }
 
     fn age_deadline(&self, session: &Session) -> Option<Instant> {

@@ -11,7 +11,6 @@ use super::raw_object::printable_excerpt;
 
 const ANNOTATION: &str = "x-mcp-header";
 
-/// A parameter that is mirrored into a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderParam {
     /// The header name without `Mcp-Param-`.

@@ -1,48 +1,57 @@
 //! Decoding of prompts, resources and resource templates.
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::raw_object::{DecodeError, RawList, RawObject};
-use super::{ListPage, QuarantinedItem, RejectedItem, take_name, take_string};
+use super::raw_object::DecodeError;
+use super::{ListPage, RejectedItem, take_name, take_string};
 
-#[expect(missing_docs, reason = "the fields are those of the protocol")]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Prompt {
     pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub arguments: Vec<PromptArgument>,
 }
 
-#[expect(missing_docs, reason = "the fields are those of the protocol")]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PromptArgument {
     pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub required: bool,
 }
 
-#[expect(missing_docs, reason = "the fields are those of the protocol")]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Resource {
     pub uri: String,
     /// The URI if the server names none.
     pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
 }
 
-#[expect(missing_docs, reason = "the fields are those of the protocol")]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ResourceTemplate {
     pub uri_template: String,
     /// The template if the server names none.
     pub name: String,
+    #[serde(skip)]
     pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
 }
 
@@ -93,19 +102,10 @@ fn page<T>(
     key: &'static str,
     decode: impl Fn(&RawValue) -> Result<T, RejectedItem>,
 ) -> Result<ListPage<T>, DecodeError> {
-    let envelope = RawObject::open(result)?;
-    let RawList { items, left_out } = envelope.list(key)?;
-    let mut page = ListPage::around(&envelope, left_out, key);
-    for (at, raw) in items.into_iter().enumerate() {
-        match decode(raw) {
-            Ok(item) => page.items.push(item),
-            Err(RejectedItem { name, reason }) => page.quarantined.push(QuarantinedItem {
-                name: name.unwrap_or_else(|| format!("#{}", at + 1)),
-                reason,
-            }),
-        }
-    }
-    Ok(page)
+    ListPage::decode(result, key, |page, raw| {
+        page.items.push(decode(raw)?);
+        Ok(())
+    })
 }
 
 fn name_or(object: &mut Map<String, Value>, address: &str) -> String {

@@ -15,7 +15,6 @@ pub const MAX_LIST_ITEMS: usize = 10_000;
 const MAX_NAMED_KEYS: usize = 8;
 
 /// Why a result cannot be decoded.
-#[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     #[error("the result is invalid JSON")]

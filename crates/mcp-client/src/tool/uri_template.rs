@@ -25,7 +25,7 @@ const RESERVED: &AsciiSet = &UNRESERVED
     .remove(b';');
 
 /// A partial URI that ends in or before the value of a variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BegunUri<'a> {
     /// The URI before the variable, with the part not typed yet.
     pub before: String,
@@ -68,15 +68,9 @@ impl ResourceTemplate {
                     };
                     let value = decoded(&rest[..end.unwrap_or(rest.len())]);
                     let Some(end) = end else {
-                        let (before, variable) = (before(), Some(*name));
-                        let keeps_reserved = *keeps_reserved;
-                        return Some(BegunUri {
-                            before,
-                            variable,
-                            begun: value,
-                            given,
-                            keeps_reserved,
-                        });
+                        let (variable, begun) = (Some(*name), value);
+                        let (before, keeps_reserved) = (before(), *keeps_reserved);
+                        return Some(BegunUri { before, variable, begun, given, keeps_reserved });
                     };
                     given.insert((*name).to_owned(), value);
                     rest = &rest[end..];
@@ -84,13 +78,8 @@ impl ResourceTemplate {
             }
         }
         let is_begun = !missing.is_empty() || !is_whole;
-        (rest.is_empty() && is_begun).then(|| BegunUri {
-            before: format!("{typed}{missing}"),
-            variable: None,
-            begun: String::new(),
-            given,
-            keeps_reserved: false,
-        })
+        let before = format!("{typed}{missing}");
+        (rest.is_empty() && is_begun).then(|| BegunUri { before, given, ..BegunUri::default() })
     }
 }
 

@@ -23,13 +23,6 @@ pub struct Event {
     pub data: Bytes,
 }
 
-/// The stream holds an event that is larger than the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("event larger than {limit} bytes")]
-pub struct EventTooLarge {
-    pub limit: usize,
-}
-
 /// Parses bytes into events. Keeps the resume state of the stream (last event id, retry).
 #[derive(Debug)]
 pub struct EventStream {
@@ -82,7 +75,8 @@ impl EventStream {
         self.retry_ms
     }
 
-    pub fn next_event(&mut self) -> Result<Option<Event>, EventTooLarge> {
+    /// The next complete event. Fails if an event is larger than the limit.
+    pub fn next_event(&mut self) -> Result<Option<Event>, Error> {
         while let Some(line) = self.next_line() {
             if let Some(event) = self.take_line(line) {
                 return Ok(Some(event));
@@ -93,8 +87,8 @@ impl EventStream {
         Ok(None)
     }
 
-    fn check(&self, size: usize) -> Result<(), EventTooLarge> {
-        if size > self.limit { Err(EventTooLarge { limit: self.limit }) } else { Ok(()) }
+    fn check(&self, size: usize) -> Result<(), Error> {
+        if size > self.limit { Err(Error::TooLarge { limit: self.limit }) } else { Ok(()) }
     }
 
     fn next_line(&mut self) -> Option<BytesMut> {
@@ -169,12 +163,6 @@ impl EventStream {
     }
 }
 
-#[derive(Debug)]
-pub(crate) enum NextEvent {
-    Event(Event),
-    Ended,
-}
-
 /// The event stream of one response.
 #[derive(Debug)]
 pub(crate) struct EventReader {
@@ -190,13 +178,12 @@ impl EventReader {
         Self { body: response.into_body(), stream: EventStream::default(), before }
     }
 
-    /// The next event. A broken body counts as ended if the stream can be resumed.
-    pub(crate) async fn next(&mut self) -> Result<NextEvent, Error> {
+    /// The next event; `None` at the end. A broken body counts as ended if the stream can be
+    /// resumed.
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, Error> {
         loop {
-            if let Some(event) =
-                self.stream.next_event().map_err(|error| Error::TooLarge { limit: error.limit })?
-            {
-                return Ok(NextEvent::Event(event));
+            if let Some(event) = self.stream.next_event()? {
+                return Ok(Some(event));
             }
             match self.body.frame().await {
                 Some(Ok(frame)) => {
@@ -207,7 +194,7 @@ impl EventReader {
                 Some(Err(error)) if self.last_id().is_none() => {
                     return Err(connection_error(&error));
                 }
-                Some(Err(_)) | None => return Ok(NextEvent::Ended),
+                Some(Err(_)) | None => return Ok(None),
             }
         }
     }

@@ -15,7 +15,7 @@ use hyper::body::Incoming as Body;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::event_stream::{EventReader, NextEvent};
+use super::event_stream::EventReader;
 use super::http_client::{
     EVENTS, HttpClient, JSON, JSON_OR_EVENTS, MAX_BODY_BYTES, media_type, read_body, refusal_error,
 };
@@ -41,13 +41,12 @@ const MAX_RESUME_DELAY: Duration = Duration::from_mins(1);
 const STREAM_END_TIMEOUT: Duration = Duration::from_millis(5);
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct HttpConnection {
     shared: Arc<HttpState>,
     tasks: TaskTracker,
 }
 
-#[derive(Debug)]
 struct HttpState {
     client: HttpClient,
     router: Arc<Router>,
@@ -132,39 +131,35 @@ impl HttpConnection {
         let mut events = EventReader::new(response, None);
         let mut tries = 0;
         loop {
-            let step = tokio::select! {
-                step = events.next() => step?,
+            let event = tokio::select! {
+                event = events.next() => event?,
                 answer = &mut waiter.answer => return answer.unwrap_or(Err(Error::Closed)),
             };
-            match step {
-                NextEvent::Event(event) => {
-                    tries = 0;
-                    if let Some(outcome) = shared.take(&event.data, outgoing) {
-                        self.finish_stream(events).await;
-                        return outcome;
-                    }
+            if let Some(event) = event {
+                tries = 0;
+                if let Some(outcome) = shared.take(&event.data, outgoing) {
+                    self.finish_stream(events).await;
+                    return outcome;
                 }
-                NextEvent::Ended => {
-                    let resumable = events.last_id().is_some() && !shared.stateless();
-                    if !resumable || tries == MAX_RESUMES {
-                        let reason = "the stream ended before the response".to_owned();
-                        return Err(Error::Broken { reason });
-                    }
-                    tries += 1;
-                    let resumed = tokio::select! {
-                        resumed = shared.resume(&events) => resumed,
-                        answer = &mut waiter.answer => return answer.unwrap_or(Err(Error::Closed)),
-                    };
-                    match resumed {
-                        Ok(resumed) => events = resumed,
-                        // The next iteration retries.
-                        Err(Error::Unreachable { .. } | Error::Broken { .. }) => {}
-                        // The server accepted the request before, so the outcome is unknown.
-                        Err(error) => {
-                            let reason = format!("cannot resume the response: {error}");
-                            return Err(Error::Broken { reason });
-                        }
-                    }
+                continue;
+            }
+            let resumable = events.last_id().is_some() && !shared.stateless();
+            if !resumable || tries == MAX_RESUMES {
+                return Err(Error::broken("the stream ended before the response"));
+            }
+            tries += 1;
+            let resumed = tokio::select! {
+                resumed = shared.resume(&events) => resumed,
+                answer = &mut waiter.answer => return answer.unwrap_or(Err(Error::Closed)),
+            };
+            match resumed {
+                Ok(resumed) => events = resumed,
+                // The next iteration retries.
+                Err(Error::Unreachable { .. } | Error::Broken { .. }) => {}
+                // The server accepted the request before, so the outcome is unknown.
+                Err(error) => {
+                    let reason = format!("cannot resume the response: {error}");
+                    return Err(Error::broken(reason));
                 }
             }
         }
@@ -286,21 +281,21 @@ impl HttpState {
         if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT {
             let status = status.as_u16();
             let reason = format!("HTTP status {status} to a request that expects a response");
-            return Err(Error::Malformed { reason });
+            return Err(Error::malformed(reason));
         }
         let body = read_body(response, MAX_BODY_BYTES).await?;
         if let Some(outcome) = self.take(&body, outgoing) {
             return outcome;
         }
         let reason = match kind.as_str() {
-            "application/json" => "the body contains no response to the request".to_owned(),
-            "" => "the body contains no response and has no content type".to_owned(),
+            "application/json" => "the body contains no response to the request",
+            "" => "the body contains no response and has no content type",
             other => {
                 let url = self.client.shown().to_owned();
                 return Err(Error::NotMcp { url, content_type: other.to_owned() });
             }
         };
-        Err(Error::Malformed { reason })
+        Err(Error::malformed(reason))
     }
 
     /// Finds the response to a request in a text and delivers other messages to the router.
@@ -312,7 +307,7 @@ impl HttpState {
                 found = Some(outcome.map_err(|error| self.rpc(error)));
             }
             Message::Malformed { id: Some(answered), reason } if answered == id => {
-                found = Some(Err(Error::Malformed { reason: reason.to_owned() }));
+                found = Some(Err(Error::malformed(reason)));
             }
             // On the response stream an error without an id can only concern this request.
             Message::UnattributedError { error } => found = Some(Err(self.rpc(error))),
@@ -381,9 +376,7 @@ impl HttpState {
             return Err(self.refused(response).await);
         }
         if media_type(response.headers()) != "text/event-stream" {
-            return Err(Error::Malformed {
-                reason: "GET did not return an event stream".to_owned(),
-            });
+            return Err(Error::malformed("GET did not return an event stream"));
         }
         Ok(response)
     }
@@ -394,11 +387,10 @@ impl HttpState {
         let mut last_id: Option<String> = None;
         let mut wait = RESUME_DELAY;
         loop {
-            let opened = self.open_stream(last_id.as_deref()).await;
-            match opened {
+            match self.open_stream(last_id.as_deref()).await {
                 Ok(response) => {
                     let mut events = EventReader::new(response, last_id.as_deref());
-                    while let Ok(NextEvent::Event(event)) = events.next().await {
+                    while let Ok(Some(event)) = events.next().await {
                         wait = RESUME_DELAY;
                         message::parse(&event.data, |message| {
                             // An error without an id concerns no call here.

@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{
     AUTHORIZATION, CONTENT_ENCODING, LOCATION, PROXY_AUTHORIZATION, WWW_AUTHENTICATE,
 };
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Incoming};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
@@ -33,8 +33,6 @@ use percent_encoding::percent_decode_str;
 
 pub(crate) const MAX_REDIRECTS: usize = 5;
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
-/// Maximum capacity that is reserved by a declared length.
-const MAX_RESERVED_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum size kept of a refusal, challenge or redirect: more than is shown, so that a secret
 /// is not cut before it is redacted.
 const MAX_QUOTED_BYTES: usize = 4096;
@@ -351,28 +349,12 @@ pub(crate) async fn read_body(response: Response<Incoming>, limit: usize) -> Res
         let reason = format!("unexpected compression ({coding})");
         return Err(Error::Malformed { reason });
     }
-    let mut body = response.into_body();
-    let mut first: Option<Bytes> = None;
-    let mut whole = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Error::Broken { reason: root_cause(&error) })?;
-        let Ok(data) = frame.into_data() else { continue };
-        if whole.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > limit {
-            return Err(Error::TooLarge { limit });
-        }
-        // Most bodies arrive in one piece, which needs no copy.
-        match first.take() {
-            None if whole.is_empty() => first = Some(data),
-            None => whole.extend_from_slice(&data),
-            Some(piece) => {
-                let rest = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-                whole.reserve(piece.len() + data.len() + rest.min(MAX_RESERVED_BYTES));
-                whole.extend_from_slice(&piece);
-                whole.extend_from_slice(&data);
-            }
-        }
+    // A body that arrives in one piece is not copied.
+    match Limited::new(response.into_body(), limit).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Error::TooLarge { limit }),
+        Err(error) => Err(Error::Broken { reason: root_cause(&*error) }),
     }
-    Ok(first.unwrap_or_else(|| whole.freeze()))
 }
 
 pub(crate) fn connection_error(error: &hyper::Error) -> Error {

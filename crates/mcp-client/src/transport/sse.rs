@@ -10,7 +10,7 @@ use http::{HeaderMap, Method, Uri};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::event_stream::{EventReader, NextEvent};
+use super::event_stream::EventReader;
 use super::http_client::{EVENTS, HttpClient, JSON, JSON_OR_EVENTS, media_type, refusal_error};
 use crate::error::{Error, Result};
 use crate::message;
@@ -20,7 +20,6 @@ use crate::url::{resolve_reference, same_origin};
 const MAX_EVENTS_BEFORE_ENDPOINT: usize = 16;
 const POST_TIMEOUT: Duration = Duration::from_secs(30);
 
-#[derive(Debug)]
 pub(crate) struct SseConnection {
     client: Arc<HttpClient>,
     endpoint: Uri,
@@ -63,9 +62,7 @@ impl SseConnection {
         let headers = HeaderMap::from_iter([(ACCEPT, JSON_OR_EVENTS), (CONTENT_TYPE, JSON)]);
         let sent = self.client.send(Method::POST, &self.endpoint, headers, body);
         let Ok(response) = tokio::time::timeout(POST_TIMEOUT, sent).await else {
-            return Err(Error::Broken {
-                reason: "the server did not accept the message".to_owned(),
-            });
+            return Err(Error::broken("the server did not accept the message"));
         };
         let response = response?;
         if response.status().is_success() {
@@ -88,10 +85,8 @@ impl Drop for SseConnection {
 
 async fn read_endpoint(client: &HttpClient, events: &mut EventReader) -> Result<Uri> {
     for _ in 0..MAX_EVENTS_BEFORE_ENDPOINT {
-        let NextEvent::Event(event) = events.next().await? else {
-            return Err(Error::Broken {
-                reason: "the stream ended before the endpoint event".to_owned(),
-            });
+        let Some(event) = events.next().await? else {
+            return Err(Error::broken("the stream ended before the endpoint event"));
         };
         if event.kind != "endpoint" {
             continue;
@@ -105,16 +100,14 @@ async fn read_endpoint(client: &HttpClient, events: &mut EventReader) -> Result<
         }
         return Ok(address);
     }
-    Err(Error::Malformed { reason: "the stream does not start with an endpoint event".to_owned() })
+    Err(Error::malformed("the stream does not start with an endpoint event"))
 }
 
 async fn deliver_events(events: &mut EventReader, router: &Router) -> String {
     loop {
         match events.next().await {
-            Ok(NextEvent::Event(event)) => {
-                message::parse(&event.data, |message| router.deliver(message));
-            }
-            Ok(NextEvent::Ended) => return "the server's stream ended".to_owned(),
+            Ok(Some(event)) => message::parse(&event.data, |message| router.deliver(message)),
+            Ok(None) => return "the server's stream ended".to_owned(),
             Err(Error::Broken { reason }) => return reason,
             Err(error) => return error.to_string(),
         }

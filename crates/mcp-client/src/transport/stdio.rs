@@ -10,7 +10,7 @@ mod stdin_queue;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,12 +19,12 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::line_joiner::{JoinResult, LineJoiner, MAX_JOINED_BYTES};
-use self::stdin_queue::{StdinQueue, WriteFailure};
+use self::line_joiner::{LineJoiner, MAX_JOINED_BYTES};
+use self::stdin_queue::StdinQueue;
 use super::environment;
 use super::line_decoder::{Line, LineDecoder, MAX_LINE_BYTES};
 use crate::config::StdioEndpoint;
-use crate::error::{Error, ProcessExit, Result};
+use crate::error::{Error, ProcessExit, Result, ServerOutput};
 use crate::guardian::Guardian;
 use crate::host::Host;
 use crate::message::{self, Message, truncated};
@@ -32,6 +32,7 @@ use crate::process::{OWNER_VARIABLE, ProcessGroup};
 use crate::redact::Redactor;
 use crate::router::{CloseReason, Router};
 use crate::server_log::ServerLog;
+use crate::sync::lock;
 
 /// Maximum size of a server's standard error that is kept for errors.
 const MAX_STDERR_TAIL_BYTES: usize = 32 * 1024;
@@ -144,9 +145,8 @@ impl StdioConnection {
         self.ended.cancelled().await;
     }
 
-    /// The end of standard error, and the first line of standard output that is no message.
-    pub(crate) fn output_tail(&self) -> (String, Option<String>) {
-        self.output.output_tail()
+    pub(crate) fn output_tail(&self) -> ServerOutput {
+        self.output.tail()
     }
 
     pub(crate) fn group_id(&self) -> i32 {
@@ -193,7 +193,7 @@ impl ProcessMonitor {
         group.terminate().await;
         let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.child.wait()).await;
         if let Some(log) = &mut self.log {
-            log.close(&self.output.output_tail().0, &self.output.redactor);
+            log.close(&self.output.tail().stderr, &self.output.redactor);
         }
     }
 
@@ -216,9 +216,9 @@ impl ProcessMonitor {
                     self.drain(&mut errors).await;
                     return self.exited(status.ok());
                 }
-                trouble = self.input.trouble() => match trouble {
-                    WriteFailure::Stuck { queued } => return CloseReason::InputStuck { queued },
-                    WriteFailure::Closed => return self.after_input().await,
+                failure = self.input.failed() => match failure {
+                    Some(reason) => return reason,
+                    None => return self.after_input().await,
                 },
             }
         }
@@ -228,25 +228,20 @@ impl ProcessMonitor {
     async fn after_output(&mut self) -> CloseReason {
         self.take_rest();
         self.stdout = None;
-        let mut errors = Vec::new();
-        let status = tokio::time::timeout(EXIT_TIMEOUT_AFTER_EOF, self.child.wait()).await;
-        self.drain(&mut errors).await;
-        if let Ok(status) = status {
-            self.exited(status.ok())
-        } else {
-            let (stderr, noise) = self.output.output_tail();
-            CloseReason::OutputClosed { stderr, noise }
-        }
+        let exited = self.wait_for_exit().await;
+        exited.unwrap_or_else(|| CloseReason::OutputClosed { output: self.output.tail() })
     }
 
     /// The input is closed; the exit usually follows at once.
     async fn after_input(&mut self) -> CloseReason {
+        let reason = "the server closed its input".to_owned();
+        self.wait_for_exit().await.unwrap_or(CloseReason::Broken { reason })
+    }
+
+    async fn wait_for_exit(&mut self) -> Option<CloseReason> {
         let status = tokio::time::timeout(EXIT_TIMEOUT_AFTER_EOF, self.child.wait()).await;
         self.drain(&mut Vec::new()).await;
-        match status {
-            Ok(status) => self.exited(status.ok()),
-            Err(_) => CloseReason::Broken { reason: "the server closed its input".to_owned() },
-        }
+        status.ok().map(|status| self.exited(status.ok()))
     }
 
     /// Reads what an exited process left in its pipes. Grandchildren may hold them open.
@@ -278,8 +273,7 @@ impl ProcessMonitor {
     }
 
     fn exited(&self, status: Option<ExitStatus>) -> CloseReason {
-        let (stderr, noise) = self.output.output_tail();
-        CloseReason::Exited { exit: exit_of(status), stderr, noise }
+        CloseReason::Exited { exit: exit_of(status), output: self.output.tail() }
     }
 
     fn take_lines(&mut self) {
@@ -319,11 +313,8 @@ impl ProcessMonitor {
         {
             return self.read(text);
         }
-        match self.joiner.push(text) {
-            JoinResult::Incomplete => {}
-            JoinResult::Complete(joined) | JoinResult::Abandoned(joined) => {
-                self.read(&Bytes::from(joined));
-            }
+        if let Some(joined) = self.joiner.push(text) {
+            self.read(&Bytes::from(joined));
         }
     }
 
@@ -386,7 +377,7 @@ fn exit_of(status: Option<ExitStatus>) -> ProcessExit {
 
 struct OutputTail {
     redactor: Arc<Redactor>,
-    said: Mutex<TailState>,
+    state: Mutex<TailState>,
 }
 
 #[derive(Default)]
@@ -399,32 +390,33 @@ struct TailState {
 
 impl OutputTail {
     fn new(redactor: Arc<Redactor>) -> Self {
-        Self { redactor, said: Mutex::default() }
+        Self { redactor, state: Mutex::default() }
     }
 
     fn stderr(&self, bytes: &[u8]) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         let kept = &bytes[bytes.len().saturating_sub(MAX_STDERR_TAIL_BYTES)..];
-        said.stderr.extend(kept);
-        let excess = said.stderr.len().saturating_sub(MAX_STDERR_TAIL_BYTES);
-        said.stderr.drain(..excess);
-        said.cut |= excess > 0 || kept.len() < bytes.len();
+        state.stderr.extend(kept);
+        let excess = state.stderr.len().saturating_sub(MAX_STDERR_TAIL_BYTES);
+        state.stderr.drain(..excess);
+        state.cut |= excess > 0 || kept.len() < bytes.len();
     }
 
     fn noise(&self, line: &[u8]) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.noise.is_none() {
+        let mut state = lock(&self.state);
+        if state.noise.is_none() {
             let line = String::from_utf8_lossy(line);
-            said.noise = Some(truncated(&self.redactor.redact(line.trim()), MAX_NOISE_BYTES));
+            state.noise = Some(truncated(&self.redactor.redact(line.trim()), MAX_NOISE_BYTES));
         }
     }
 
-    fn output_tail(&self) -> (String, Option<String>) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let cut = said.cut;
-        let bytes = said.stderr.make_contiguous();
+    fn tail(&self) -> ServerOutput {
+        let mut state = lock(&self.state);
+        let cut = state.cut;
+        let bytes = state.stderr.make_contiguous();
         let start = if cut { memchr::memchr(b'\n', bytes).map_or(0, |at| at + 1) } else { 0 };
         let tail = String::from_utf8_lossy(&bytes[start..]).into_owned();
-        (self.redactor.redact(tail.trim_end()).into_owned(), said.noise.clone())
+        let stderr = self.redactor.redact(tail.trim_end()).into_owned();
+        ServerOutput { stderr, noise: state.noise.clone() }
     }
 }

@@ -53,7 +53,7 @@ impl Web {
     }
 
     async fn judged(&self, path: &str) -> Vec<RuleViolation> {
-        check(&format!("{}{path}", self.origin), &self.fetch(path).await.unwrap().view())
+        check(&format!("{}{path}", self.origin), &self.fetch(path).await.unwrap())
     }
 }
 

@@ -312,7 +312,7 @@ fn judged(url: &str, answer: &Result<FetchedDocument, String>) -> Vec<Finding> {
             return vec![Finding::error(what).hint(fix).hint(OTHERWISE)];
         }
     };
-    let broken = client_document::check(url, &answer.view());
+    let broken = client_document::check(url, answer);
     if broken.is_empty() {
         let what = format!("its client document {url} follows all four rules");
         return vec![Finding::good(what)];

@@ -171,20 +171,17 @@ impl Test<'_> {
         let listed = conversation.list_tools().await;
         let catalogue = listed.map_err(|error| self.failure(&error, "tools"))?;
         let part = ServerTools::build(&entry.name, &entry.tools, entry.trust, &catalogue);
-        let mut detail = format!(
-            "{} registered, about {} tokens per request",
-            part.len(),
-            grouped(part.tokens())
-        );
-        if part.filtered() > 0 {
-            detail.push_str(&format!("; {} excluded by `tools`", part.filtered()));
+        let mut detail =
+            format!("{} registered, about {} tokens per request", part.len(), grouped(part.tokens));
+        if part.filtered > 0 {
+            detail.push_str(&format!("; {} excluded by `tools`", part.filtered));
         }
         self.steps.ok_since(began, "tools", &detail);
-        for tool in part.quarantined() {
+        for tool in &part.quarantined {
             let detail = format!("`{}` cannot be used: {}", tool.name, tool.reason);
             self.steps.warning("tools", &detail);
         }
-        for tool in part.skipped() {
+        for tool in &part.skipped {
             let detail = format!("`{}` is skipped: {}", tool.native_name, tool.reason);
             self.steps.warning("tools", &detail);
         }

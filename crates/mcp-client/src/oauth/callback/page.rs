@@ -20,7 +20,6 @@ use super::LoginOutcome;
 
 const MAX_TEXT_CHARS: usize = 1_000;
 
-/// The style of all pages.
 static STYLE: LazyLock<String> = LazyLock::new(|| format!("{}{OWN_STYLE}", pages::BASE_STYLE.text));
 
 const OWN_STYLE: &str = "\
@@ -56,10 +55,17 @@ pub(super) struct Page {
     html: String,
 }
 
-pub(super) fn for_outcome(ending: &LoginOutcome) -> Page {
-    match ending {
-        LoginOutcome::SignedIn { server } => signed_in(server),
-        LoginOutcome::Failed { server, what, hint } => failed(server, what, hint.as_deref()),
+pub(super) fn for_outcome(outcome: &LoginOutcome) -> Page {
+    let close = "You can close this tab and go back to the terminal.";
+    match outcome {
+        LoginOutcome::SignedIn { server } => {
+            page(StatusCode::OK, &format!("Signed in to {server}"), None, &[close])
+        }
+        LoginOutcome::Failed { server, what, hint } => {
+            let lines: Vec<&str> = hint.as_deref().into_iter().chain([close]).collect();
+            let title = format!("Sign-in to {server} failed");
+            page(StatusCode::BAD_REQUEST, &title, Some(what), &lines)
+        }
         LoginOutcome::Continue { address } => redirect_to(address),
     }
 }
@@ -78,18 +84,6 @@ pub(super) fn unfinished() -> Page {
 pub(super) fn not_found() -> Page {
     let line = "No sign-in is waiting for this page. It may have ended, or a new one has started.";
     page(StatusCode::NOT_FOUND, "Page not found", None, &[line])
-}
-
-fn signed_in(server: &str) -> Page {
-    let line = "You can close this tab and go back to the terminal.";
-    page(StatusCode::OK, &format!("Signed in to {server}"), None, &[line])
-}
-
-fn failed(server: &str, what: &str, hint: Option<&str>) -> Page {
-    let close = "You can close this tab and go back to the terminal.";
-    let lines: Vec<&str> = hint.into_iter().chain([close]).collect();
-    let title = format!("Sign-in to {server} failed");
-    page(StatusCode::BAD_REQUEST, &title, Some(what), &lines)
 }
 
 fn redirect_to(address: &str) -> Page {

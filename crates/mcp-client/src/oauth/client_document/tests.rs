@@ -4,8 +4,10 @@ use super::*;
 
 const URL: &str = "https://me.example.com/oauth/client.json";
 
-fn served(body: &[u8]) -> ResponseView<'_> {
-    ResponseView { status: 200, content_type: Some("application/json"), location: None, body }
+fn served(body: &[u8]) -> FetchedDocument {
+    let content_type = Some("application/json".to_owned());
+    let body = Bytes::copy_from_slice(body);
+    FetchedDocument { status: 200, content_type, location: None, body }
 }
 
 fn made() -> Value {
@@ -57,13 +59,13 @@ fn rule_2_requires_status_200_and_json() {
     let body = made().to_string();
     let good = served(body.as_bytes());
     for status in [201, 204, 304, 401, 404, 500] {
-        let found = check(URL, &ResponseView { status, ..good });
+        let found = check(URL, &FetchedDocument { status, ..good.clone() });
         assert_eq!(found, [RuleViolation::Status(status)]);
         assert_eq!(found[0].rule(), 2);
     }
     for status in [301, 302, 303, 307, 308] {
-        let location = Some("https://elsewhere.test/\u{1b}x");
-        let found = check(URL, &ResponseView { status, location, ..good });
+        let location = Some("https://elsewhere.test/\u{1b}x".to_owned());
+        let found = check(URL, &FetchedDocument { status, location, ..good.clone() });
         assert_eq!(
             found,
             [RuleViolation::Redirected { to: "https://elsewhere.test/x".to_owned() }]
@@ -77,8 +79,9 @@ fn rule_2_requires_status_200_and_json() {
         (Some("text/plain; application/json"), false),
         (None, false),
     ] {
-        let found = check(URL, &ResponseView { content_type: kind, ..good });
-        let broken = RuleViolation::ContentType { found: kind.map(str::to_owned) };
+        let content_type = kind.map(str::to_owned);
+        let broken = RuleViolation::ContentType { found: content_type.clone() };
+        let found = check(URL, &FetchedDocument { content_type, ..good.clone() });
         assert_eq!(found, if is_good { vec![] } else { vec![broken] });
     }
     for body in ["", "<!doctype html>", "[]", "\"x\"", "{"] {
@@ -130,7 +133,8 @@ fn rule_4_requires_its_own_url_exactly() {
 
 #[test]
 fn violations_are_listed_in_rule_order() {
-    let fetched = ResponseView { content_type: Some("text/plain"), ..served(b"{}") };
+    let content_type = Some("text/plain".to_owned());
+    let fetched = FetchedDocument { content_type, ..served(b"{}") };
     let rules: Vec<u8> = check("http://x/y", &fetched).iter().map(RuleViolation::rule).collect();
     assert_eq!(rules, [1, 2, 3, 4]);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::super::challenge::{self, Challenge};
-use super::super::discovery::{self, Discovery, DiscoveryHints};
+use super::super::discovery::{self, Discovery};
 use super::super::token::{OAuthClient, TokenEndpoint, TokenResponse};
 use super::super::token_store::StoredTokens;
 use super::{AccessToken, Credentials, GrantContext};
@@ -88,10 +88,7 @@ impl Credentials {
             found = newer;
             granted = self.ask_to_renew(used, &refresh_token, &found, &client).await;
         }
-        let granted = match granted {
-            Ok(granted) => granted,
-            Err(error) => return Err(self.not_renewed(error, used, &client)),
-        };
+        let granted = granted.map_err(|error| self.not_renewed(error, used, &client))?;
         let scope = used.requested();
         let asked = GrantContext { scope, client: &client.id, key: used.key.as_ref() };
         let mut tokens = Self::tokens(granted, &found, asked);
@@ -125,8 +122,7 @@ impl Credentials {
 
     /// The issuer's current metadata, if its token endpoint changed.
     async fn found_anew(&self, tokens: &StoredTokens, old: &Discovery) -> Option<Discovery> {
-        let hints = DiscoveryHints { challenges: &[], prefer: Some(&tokens.issuer) };
-        let found = discovery::discover(&self.http, hints).await.ok()?;
+        let found = discovery::discover(&self.http, &[], Some(&tokens.issuer)).await.ok()?;
         let is_news = found.server.issuer == tokens.issuer
             && found.server.token_endpoint != old.server.token_endpoint;
         if !is_news || self.store.save_metadata(&found).is_err() {
@@ -175,19 +171,13 @@ impl Credentials {
     fn not_renewed(&self, error: Error, used: &AccessToken, client: &OAuthClient) -> RenewalError {
         if error.is_refusal("invalid_grant") {
             // Only the tokens that were refused are deleted.
-            return match self.kept() {
-                Ok(Some(kept)) if kept.replace(&used.tokens) => {
-                    self.hold(kept);
-                    RenewalError::Failed(error)
-                }
-                _ => {
-                    self.warn(&format!("the saved sign-in has expired: {error}"));
-                    self.drop_held();
-                    self.store
-                        .clear_tokens()
-                        .map_or_else(RenewalError::Failed, |()| RenewalError::SignInNeeded)
-                }
-            };
+            if self.hold_replacement(used) {
+                return RenewalError::Failed(error);
+            }
+            self.warn(&format!("the saved sign-in has expired: {error}"));
+            self.drop_held();
+            let cleared = self.store.clear_tokens();
+            return cleared.map_or_else(RenewalError::Failed, |()| RenewalError::SignInNeeded);
         }
         if error.is_refusal("invalid_client") {
             let recorded = if self.is_document(&client.id) {
@@ -240,9 +230,8 @@ impl Credentials {
         if let Some(kept) = self.known().filter(|kept| kept.server.issuer == tokens.issuer) {
             return Ok(kept);
         }
-        let prefer = (!tokens.issuer.is_empty()).then_some(tokens.issuer.as_str());
-        let found =
-            discovery::discover(&self.http, DiscoveryHints { challenges: &[], prefer }).await?;
+        let preferred = (!tokens.issuer.is_empty()).then_some(tokens.issuer.as_str());
+        let found = discovery::discover(&self.http, &[], preferred).await?;
         // A refresh token may only be sent to its issuer.
         if found.server.issuer != tokens.issuer {
             return Err(RenewalError::SignInNeeded);
@@ -253,10 +242,8 @@ impl Credentials {
 
     /// Whether the server now trusts another issuer than that of the token.
     pub(super) async fn has_moved(&self, used: &AccessToken, challenges: &[Challenge]) -> bool {
-        let hints = DiscoveryHints { challenges, prefer: None };
-        let issuers =
-            tokio::time::timeout(ISSUER_CHECK_TIMEOUT, discovery::issuers(&self.http, hints)).await;
-        let issuers = issuers.ok().flatten();
+        let issuers = discovery::issuers(&self.http, challenges);
+        let issuers = tokio::time::timeout(ISSUER_CHECK_TIMEOUT, issuers).await.ok().flatten();
         let moved = issuers.is_some_and(|issuers| {
             !used.tokens.issuer.is_empty() && !issuers.contains(&used.tokens.issuer)
         });
@@ -270,15 +257,16 @@ impl Credentials {
     pub(super) async fn clear(&self, used: &AccessToken) -> Result<()> {
         let _turn = self.turn.lock().await;
         let _lock = self.store.lock().await?;
-        match self.kept() {
-            Ok(Some(kept)) if kept.replace(&used.tokens) => {
-                self.hold(kept);
-                Ok(())
-            }
-            _ => {
-                self.drop_held();
-                self.store.clear_tokens()
-            }
+        if self.hold_replacement(used) {
+            return Ok(());
         }
+        self.drop_held();
+        self.store.clear_tokens()
+    }
+
+    /// Whether another process has replaced a pair; its pair is used from now on.
+    fn hold_replacement(&self, used: &AccessToken) -> bool {
+        let kept = self.kept().ok().flatten().filter(|kept| kept.replace(&used.tokens));
+        kept.map(|kept| self.hold(kept)).is_some()
     }
 }

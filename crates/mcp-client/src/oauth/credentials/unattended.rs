@@ -6,14 +6,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
 use super::super::challenge::Challenge;
-use super::super::discovery::{Discovery, DiscoveryHints, discover};
+use super::super::discovery::{Discovery, discover};
 use super::super::dpop::DpopKey;
 use super::super::oauth_http::{FormTarget, one_line_excerpt};
 use super::super::pkce::random_token;
 use super::super::scope::ScopeRequest;
 use super::super::token::{OAuthClient, TokenEndpoint};
 use super::super::token_store::StoredTokens;
-use super::{Credentials, GrantContext};
+use super::{Credentials, GrantContext, bad_file, read_file};
 use crate::config::{Flow, Text};
 use crate::error::oauth::{Error, Result};
 
@@ -27,7 +27,7 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 impl Credentials {
     /// Requests tokens by the entry's `flow`. A refusal is final.
     pub(super) async fn obtain(&self, challenges: &[Challenge]) -> Result<StoredTokens> {
-        let found = discover(&self.http, DiscoveryHints { challenges, prefer: None }).await?;
+        let found = discover(&self.http, challenges, None).await?;
         self.store.save_metadata(&found)?;
         let client = self.configured_client(&found.server)?;
         let configured = self.options.scope.as_ref().map(|scope| scope.value().trim());
@@ -97,8 +97,8 @@ impl Credentials {
         match (kind, token) {
             (Some(ID_JAG), Some(token)) => Ok(token.to_owned()),
             (Some(other), _) if other != ID_JAG => {
-                Err(reply
-                    .malformed(&format!("unexpected token type `{}`", one_line_excerpt(other))))
+                let reason = format!("unexpected token type `{}`", one_line_excerpt(other));
+                Err(reply.malformed(&reason))
             }
             _ => Err(reply.malformed("no assertion for the authorization server")),
         }
@@ -109,15 +109,12 @@ impl Credentials {
         let options = &self.options;
         let text = match (&options.assertion_file, &options.assertion) {
             (Some(path), _) => {
-                let bad = |reason: String| Error::Assertion {
-                    reason: format!("`assertion_file` {} {reason}", path.shown()),
-                };
-                let bytes = std::fs::read(path.value())
-                    .map_err(|error| bad(format!("cannot be read: {error}")))?;
+                let bad = |problem: &str| bad_file("assertion_file", path, problem);
+                let bytes = read_file("assertion_file", path)?;
                 if bytes.len() > MAX_ASSERTION_BYTES {
-                    return Err(bad(format!("exceeds the limit of {MAX_ASSERTION_BYTES} bytes")));
+                    return Err(bad(&format!("exceeds the limit of {MAX_ASSERTION_BYTES} bytes")));
                 }
-                String::from_utf8(bytes).map_err(|_| bad("is not UTF-8 text".to_owned()))?
+                String::from_utf8(bytes).map_err(|_| bad("is not UTF-8 text"))?
             }
             (None, Some(text)) => text.value().to_owned(),
             (None, None) => return Err(missing_options("`assertion_file` or `assertion`")),

@@ -39,32 +39,38 @@ fn options_that_change_the_client_disable_pinning() {
         change(&mut options, text());
         facts(&options).check_document()
     };
-    assert_eq!(with(|options, text| options.client_id = text), Err(DocumentExclusion::ClientId));
+    assert_eq!(
+        with(|options, text| options.client_id = text),
+        Err(DocumentExclusion::Option("client_id"))
+    );
     assert_eq!(
         with(|options, text| options.client_secret = text),
-        Err(DocumentExclusion::ClientSecret)
+        Err(DocumentExclusion::Option("client_secret"))
     );
     assert_eq!(
         with(|options, text| options.client_name = text),
-        Err(DocumentExclusion::ClientName)
+        Err(DocumentExclusion::Option("client_name"))
     );
     assert_eq!(
         with(|options, text| options.token_endpoint_auth_method = text),
-        Err(DocumentExclusion::AuthMethod)
+        Err(DocumentExclusion::Option("token_endpoint_auth_method"))
     );
     assert_eq!(
         with(|options, text| options.redirect_uri = text),
-        Err(DocumentExclusion::RedirectUri)
+        Err(DocumentExclusion::Option("redirect_uri"))
     );
     assert_eq!(
         with(|options, _| options.redirect_port = Some(5000)),
-        Err(DocumentExclusion::RedirectPort)
+        Err(DocumentExclusion::Option("redirect_port"))
     );
     assert_eq!(
         with(|options, text| options.redirect_host = text),
-        Err(DocumentExclusion::RedirectHost)
+        Err(DocumentExclusion::Option("redirect_host"))
     );
-    assert_eq!(with(|options, _| options.cimd = Some(false)), Err(DocumentExclusion::SwitchedOff));
+    assert_eq!(
+        with(|options, _| options.cimd = Some(false)),
+        Err(DocumentExclusion::Option("cimd"))
+    );
     // Options without influence on the document.
     assert_eq!(with(|options, _| options.cimd = Some(true)), Ok(()));
     assert_eq!(with(|options, text| options.scope = text), Ok(()));

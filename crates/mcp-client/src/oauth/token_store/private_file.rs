@@ -22,11 +22,14 @@ pub(super) const BACKUP_SUFFIX: &str = ".bak";
 
 #[derive(Debug, Clone)]
 pub(super) struct PrivateFile {
-    pub(super) folder: PathBuf,
     pub(super) path: PathBuf,
 }
 
 impl PrivateFile {
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+
     pub(super) fn read(&self) -> io::Result<Option<Vec<u8>>> {
         let file = match File::open(&self.path) {
             Ok(file) => file,
@@ -49,7 +52,7 @@ impl PrivateFile {
     pub(super) fn sweep(&self) {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let start = format!(".{name}.");
-        for found in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+        for found in fs::read_dir(self.folder()).into_iter().flatten().flatten() {
             let name = found.file_name();
             let name = name.to_string_lossy();
             if name.starts_with(&start) && name.ends_with(".tmp") {
@@ -66,13 +69,12 @@ impl PrivateFile {
         let _ = fs::rename(&self.path, name);
     }
 
-    pub(super) fn cannot_be(&self, what: &str, source: io::Error) -> Error {
-        let what = if what == "written" { "cannot write" } else { "cannot lock" };
+    pub(super) fn error(&self, what: &'static str, source: io::Error) -> Error {
         Error::Store { path: self.path.clone(), what, source }
     }
 
     pub(super) fn open(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-        private_folder(&self.folder)?;
+        private_folder(self.folder())?;
         std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
         options.open(path)
     }
@@ -83,8 +85,7 @@ impl PrivateFile {
 pub(crate) struct ReservedFile {
     file: File,
     temporary: PathBuf,
-    place: PathBuf,
-    folder: PathBuf,
+    place: PrivateFile,
 }
 
 impl ReservedFile {
@@ -101,12 +102,11 @@ impl ReservedFile {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = place.path.file_name().unwrap_or_default().to_string_lossy();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let temporary = place.folder.join(format!(".{name}.{}.{number}.tmp", std::process::id()));
+        let temporary = place.folder().join(format!(".{name}.{}.{number}.tmp", std::process::id()));
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         let file = place.open(&temporary, &mut options)?;
-        let (place, folder) = (place.path.clone(), place.folder.clone());
-        Ok(Self { file, temporary, place, folder })
+        Ok(Self { file, temporary, place: place.clone() })
     }
 
     pub(super) fn fill(mut self, bytes: &[u8]) -> io::Result<()> {
@@ -119,9 +119,9 @@ impl ReservedFile {
 
     fn replace(self) -> io::Result<()> {
         self.file.sync_all()?;
-        fs::rename(&self.temporary, &self.place)?;
+        fs::rename(&self.temporary, &self.place.path)?;
         // Not every system can sync a folder; the file itself is synced.
-        let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        let _ = File::open(self.place.folder()).and_then(|folder| folder.sync_all());
         Ok(())
     }
 }
@@ -152,7 +152,7 @@ pub(crate) struct RenewalLock {
 
 impl RenewalLock {
     pub(super) async fn take(place: &PrivateFile) -> Result<Self, Error> {
-        let cannot = |error| place.cannot_be("locked", error);
+        let cannot = |error| place.error("cannot lock", error);
         let mut options = OpenOptions::new();
         options.create(true).append(true);
         let file = place.open(&place.path, &mut options).map_err(cannot)?;

@@ -8,7 +8,6 @@ use super::super::ServerState;
 use super::Supervisor;
 use crate::config::Endpoint;
 use crate::error::Error;
-use crate::host::ClientEvent;
 use crate::session::Session;
 
 const PING_TIMEOUT: Duration = Duration::from_secs(30);
@@ -100,8 +99,7 @@ impl Supervisor {
             Err(error) if error.ends_session() => return,
             Err(error) => {
                 let text = format!("cannot list its changed tools: {error}");
-                let server = self.entry.name.clone();
-                self.host.observer.event(ClientEvent::Warning { server, text });
+                self.host.warn(&self.entry.name, text);
             }
         }
         tokio::select! {

@@ -13,20 +13,13 @@ pub(super) struct LineJoiner {
     escaped: bool,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum JoinResult {
-    Incomplete,
-    Complete(Vec<u8>),
-    /// Not a message, or too long.
-    Abandoned(Vec<u8>),
-}
-
 impl LineJoiner {
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    pub(super) fn push(&mut self, line: &[u8]) -> JoinResult {
+    /// Adds a line. Returns the text if it is complete, too long, or no message.
+    pub(super) fn push(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         if !self.text.is_empty() {
             self.text.push(b'\n');
         }
@@ -42,10 +35,8 @@ impl LineJoiner {
         }
         self.text.extend_from_slice(line);
         // A JSON string cannot span lines.
-        if self.quoted || self.text.len() > MAX_JOINED_BYTES {
-            return JoinResult::Abandoned(self.take());
-        }
-        if self.depth == 0 { JoinResult::Complete(self.take()) } else { JoinResult::Incomplete }
+        let ends = self.depth == 0 || self.quoted || self.text.len() > MAX_JOINED_BYTES;
+        ends.then(|| self.take())
     }
 
     pub(super) fn take(&mut self) -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use bytes::{Buf, Bytes};
@@ -11,18 +11,14 @@ use tokio::process::ChildStdin;
 use tokio::sync::Notify;
 
 use crate::error::Error;
+use crate::router::CloseReason;
+use crate::sync::lock;
 
 const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WriteFailure {
-    Stuck { queued: usize },
-    Closed,
-}
-
 pub(super) struct StdinQueue {
     state: Mutex<QueueState>,
-    trouble: Notify,
+    failure: Notify,
 }
 
 struct QueueState {
@@ -34,17 +30,17 @@ struct QueueState {
 impl StdinQueue {
     pub(super) fn new(pipe: ChildStdin) -> Self {
         let state = QueueState { pipe: Some(pipe), queue: VecDeque::new(), queued: 0 };
-        Self { state: Mutex::new(state), trouble: Notify::new() }
+        Self { state: Mutex::new(state), failure: Notify::new() }
     }
 
     /// Writes what the pipe accepts and queues the rest.
     pub(super) fn send(self: &Arc<Self>, message: &Bytes) -> Result<(), Error> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.pipe.is_none() {
             return Err(Error::Unsent);
         }
         if state.queued + message.len() > MAX_QUEUED_BYTES {
-            self.trouble.notify_one();
+            self.failure.notify_one();
             return Err(Error::InputStuck { queued: state.queued });
         }
         let idle = state.queue.is_empty();
@@ -57,16 +53,16 @@ impl StdinQueue {
         let mut context = Context::from_waker(Waker::noop());
         let written = state.write(&mut context);
         if state.pipe.is_none() {
-            self.trouble.notify_one();
+            self.failure.notify_one();
             return Err(Error::Unsent);
         }
         if written.is_pending() {
             let input = Arc::clone(self);
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                 runtime.spawn(async move {
-                    std::future::poll_fn(|context| input.lock().write(context)).await;
-                    if input.lock().pipe.is_none() {
-                        input.trouble.notify_one();
+                    std::future::poll_fn(|context| lock(&input.state).write(context)).await;
+                    if lock(&input.state).pipe.is_none() {
+                        input.failure.notify_one();
                     }
                 });
             }
@@ -75,24 +71,14 @@ impl StdinQueue {
     }
 
     pub(super) fn close(&self) {
-        let mut state = self.lock();
-        state.pipe = None;
-        state.queue.clear();
-        state.queued = 0;
+        lock(&self.state).close();
     }
 
-    /// Waits until the server cannot be written to.
-    pub(super) async fn trouble(&self) -> WriteFailure {
-        self.trouble.notified().await;
-        let state = self.lock();
-        match state.pipe {
-            Some(_) => WriteFailure::Stuck { queued: state.queued },
-            None => WriteFailure::Closed,
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until the server cannot be written to. `None` if it closed its input.
+    pub(super) async fn failed(&self) -> Option<CloseReason> {
+        self.failure.notified().await;
+        let state = lock(&self.state);
+        state.pipe.as_ref().map(|_| CloseReason::InputStuck { queued: state.queued })
     }
 }
 
@@ -107,14 +93,16 @@ impl QueueState {
                         self.queue.pop_front();
                     }
                 }
-                Poll::Ready(_) => {
-                    self.pipe = None;
-                    self.queue.clear();
-                    self.queued = 0;
-                }
+                Poll::Ready(_) => self.close(),
                 Poll::Pending => return Poll::Pending,
             }
         }
         Poll::Ready(())
+    }
+
+    fn close(&mut self) {
+        self.pipe = None;
+        self.queue.clear();
+        self.queued = 0;
     }
 }

@@ -2,6 +2,15 @@
 
 use super::*;
 
+fn signed_in(server: &str) -> Page {
+    for_outcome(&LoginOutcome::SignedIn { server: server.to_owned() })
+}
+
+fn failed(server: &str, what: &str, hint: Option<&str>) -> Page {
+    let (server, what) = (server.to_owned(), what.to_owned());
+    for_outcome(&LoginOutcome::Failed { server, what, hint: hint.map(str::to_owned) })
+}
+
 fn headers(page: Page) -> http::HeaderMap {
     page.into_response().headers().clone()
 }
