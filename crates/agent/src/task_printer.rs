@@ -21,17 +21,12 @@ const MAX_ARGUMENT_CHARS: usize = 120;
 /// Minimum length of shown call arguments, however narrow the terminal is.
 const MIN_ARGUMENT_CHARS: usize = 16;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AnswerTiming {
-    AsTheyCome,
-    AtTheEnd,
-}
-
 #[derive(Debug)]
 pub(crate) struct TaskPrinter {
     output: Output,
     shown: Sanitizer,
-    words: AnswerTiming,
+    /// The answer is printed as it arrives.
+    is_streaming: bool,
     reporter: Arc<Reporter>,
     /// Formats one answer for a terminal, as it arrives.
     renderer: Option<Renderer>,
@@ -47,12 +42,11 @@ pub(crate) struct TaskPrinter {
 
 impl TaskPrinter {
     pub(crate) fn new(output: Output, shown: Sanitizer, reporter: Arc<Reporter>) -> Self {
-        let is_watched = io::stdout().is_terminal() && !output.is_json();
-        let words = if is_watched { AnswerTiming::AsTheyCome } else { AnswerTiming::AtTheEnd };
+        let is_streaming = io::stdout().is_terminal() && !output.is_json();
         Self {
             output,
             shown,
-            words,
+            is_streaming,
             reporter,
             renderer: None,
             running: Vec::new(),
@@ -62,16 +56,16 @@ impl TaskPrinter {
         }
     }
 
-    pub(crate) fn at_the_end(&mut self) {
-        self.words = AnswerTiming::AtTheEnd;
+    pub(crate) fn stop_streaming(&mut self) {
+        self.is_streaming = false;
     }
 
-    pub(crate) fn has_told(&self) -> bool {
-        self.words == AnswerTiming::AsTheyCome
+    pub(crate) fn is_streaming(&self) -> bool {
+        self.is_streaming
     }
 
     fn say(&mut self, text: &str) {
-        if self.words == AnswerTiming::AtTheEnd {
+        if !self.is_streaming {
             return;
         }
         self.quiet();

@@ -253,11 +253,6 @@ impl Model {
         self.stream(path, &body, conversation.scope, hear).await
     }
 
-    pub async fn others(&self) -> Vec<String> {
-        let list = self.listed().await.unwrap_or_default();
-        list.into_iter().map(|listed| listed.id).collect()
-    }
-
     pub async fn listed(&self) -> Result<Vec<ListedModel>, MemberError> {
         let list: List = self.member.get("/models").await?;
         Ok(list.data.into_iter().filter(ListedModel::is_for_chat).collect())

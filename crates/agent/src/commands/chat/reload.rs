@@ -50,7 +50,7 @@ pub(super) async fn run(
     chat.client.wait_until_settled(MAX_WAIT).await;
     chat.setup.fleet.reporter.done_waiting();
     if chat.output().is_json() {
-        return show::told(
+        return show::print_json(
             chat,
             json!({
                 "type": "reloaded",

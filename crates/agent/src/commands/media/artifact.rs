@@ -6,13 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use ring::digest::{Context, SHA256};
 use task_loop::untrusted::printable;
 use wire::media::Artifact;
 
 use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::download::OnConflict;
-use crate::download::digest::Digest;
+use crate::download::digest::{self, Digest};
 use crate::member::retry::RetryingMember;
 
 /// Reads an artifact whole. Fails if it does not match the declared digest and size.
@@ -34,9 +33,7 @@ pub(super) async fn read(
     if bytes.len() as u64 != artifact.bytes {
         return Err(wrong("the size"));
     }
-    let mut found = Context::new(&SHA256);
-    found.update(&bytes);
-    if Digest::parse(&artifact.sha256) != Some(Digest::of(&found)) {
+    if Digest::parse(&artifact.sha256) != Some(digest::of_bytes(&bytes)) {
         return Err(wrong("the SHA-256 digest"));
     }
     Ok(bytes)

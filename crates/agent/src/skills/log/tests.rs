@@ -5,7 +5,7 @@ use std::fs;
 use usage_metrics::clock::{ManualClock, Timestamp};
 
 use super::*;
-use crate::skills::name::Name;
+use crate::skills::Name;
 
 const NOW: i64 = 1_785_240_000_000;
 
