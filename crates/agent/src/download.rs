@@ -194,6 +194,10 @@ pub(crate) enum OnConflict {
     Replace,
 }
 
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Free bytes of a disk; `None` if the system reports no blocks.
 pub(crate) fn free_bytes(disk: &StatVfs) -> Option<u64> {
     (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))

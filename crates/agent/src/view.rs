@@ -84,17 +84,14 @@ pub(crate) async fn listen(port: u16) -> Result<TcpListener, Diagnostic> {
 }
 
 fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
-    let diagnostic =
-        Diagnostic::failed(format!("cannot listen on 127.0.0.1:{port}")).because(error);
-    match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            diagnostic.hint("another program uses this port; omit `--port` to use a free one")
-        }
-        io::ErrorKind::PermissionDenied => {
-            diagnostic.hint("ports below 1024 are reserved; omit `--port` to use a free one")
-        }
-        _ => diagnostic,
-    }
+    let why = match error.kind() {
+        io::ErrorKind::AddrInUse => Some("another program uses this port"),
+        io::ErrorKind::PermissionDenied => Some("ports below 1024 are reserved"),
+        _ => None,
+    };
+    Diagnostic::failed(format!("cannot listen on 127.0.0.1:{port}"))
+        .because(error)
+        .hints(why.map(|why| format!("{why}; omit `--port` to use a free one")))
 }
 
 /// The same page below a path of the dashboard, in its frame.

@@ -67,14 +67,15 @@ section! {
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct TaskLimits {
     /// Maximum number of model calls
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ROUNDS)))]
-    max_rounds: Option<u32>,
+    #[arg(long = "max-rounds", value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ROUNDS)))]
+    rounds: Option<u32>,
     /// Time limit of a task in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    max_time: Option<Duration>,
+    #[arg(long = "max-time", value_name = "SECONDS", value_parser = seconds)]
+    time: Option<Duration>,
     /// Cost limit of a task in credits
-    #[arg(long, value_name = "CREDITS", value_parser = credits)]
-    max_credits: Option<i64>,
+    #[arg(long = "max-credits", value_name = "CREDITS", value_parser = credits)]
+    micros: Option<i64>,
 }
 
 impl TaskConfig {
@@ -89,9 +90,9 @@ impl TaskConfig {
     pub(super) fn bounds(&self, limits: TaskLimits) -> Bounds {
         let time = Duration::try_from_secs_f64(self.max_minutes * 60.0);
         Bounds {
-            rounds: limits.max_rounds.unwrap_or(self.max_rounds),
-            time: limits.max_time.unwrap_or(time.unwrap_or(MAX_TIME).min(MAX_TIME)),
-            micros: limits.max_credits.or(self.max_credits.and_then(micros)),
+            rounds: limits.rounds.unwrap_or(self.max_rounds),
+            time: limits.time.unwrap_or(time.unwrap_or(MAX_TIME).min(MAX_TIME)),
+            micros: limits.micros.or(self.max_credits.and_then(micros)),
         }
     }
 }

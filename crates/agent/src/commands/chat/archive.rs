@@ -297,5 +297,5 @@ impl RecordObserver for StorageWarning {
 #[expect(clippy::needless_pass_by_value, reason = "called by map_err")]
 fn failed(error: RecordError) -> Diagnostic {
     let diagnostic = Diagnostic::failed(error.to_string());
-    error.source().into_iter().fold(diagnostic, |diagnostic, source| diagnostic.because(source))
+    error.source().into_iter().fold(diagnostic, Diagnostic::because)
 }

@@ -252,7 +252,7 @@ async fn list(client: &Client) -> Listed {
         .map(|status| status.server)
         .collect();
     for server in client.servers_with_prompts().into_iter().filter(|one| ready.contains(one)) {
-        let prompts = in_time(client.prompts(&server)).await;
+        let prompts = in_time(Box::pin(client.prompts(&server))).await;
         listed.prompts.extend(prompts.map(|prompt| NamedPrompt {
             name: registered_name(&server, &prompt.name),
             server: server.clone(),
@@ -260,12 +260,12 @@ async fn list(client: &Client) -> Listed {
         }));
     }
     for server in client.servers_with_resources().into_iter().filter(|one| ready.contains(one)) {
-        let resources = in_time(client.resources(&server)).await;
+        let resources = in_time(Box::pin(client.resources(&server))).await;
         listed.resources.extend(resources.map(|one| {
             let about = one.description.or(one.title).unwrap_or(one.name);
             Completion::new(printable(&format!("@{server}:{}", one.uri)), printable(&about))
         }));
-        let templates = in_time(client.resource_templates(&server)).await;
+        let templates = in_time(Box::pin(client.resource_templates(&server))).await;
         listed.templates.extend(templates.map(|one| (server.clone(), one)));
     }
     listed

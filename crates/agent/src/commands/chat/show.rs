@@ -166,8 +166,8 @@ pub(super) async fn cost(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     ];
     let available = me.as_ref().ok().map(|me| credits(me.available_micros));
     let balance = available.map(|available| ("balance", format!("{available} credits")));
-    let lines = lines.into_iter().chain(balance);
-    let text: String = lines.map(|(name, value)| format!("{name:<12} {value}\n")).collect();
+    let line = |(name, value): (&str, String)| format!("{name:<12} {value}\n");
+    let text: String = lines.into_iter().chain(balance).map(line).collect();
     chat.output().text(text)?;
     match me {
         Ok(_) => Ok(()),
