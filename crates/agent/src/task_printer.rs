@@ -6,9 +6,10 @@ use std::sync::Arc;
 use task_loop::conversation::Call;
 use task_loop::event::{Event, Listener};
 use task_loop::member::credits;
+use task_loop::toolbox::CallOutcome;
 use task_loop::toolbox::plan::{self, Plan, StepState};
-use task_loop::toolbox::{CallOutcome, CallStatus};
 use task_loop::{Sanitizer, TaskUsage};
+use usage_metrics::catalogue::ToolOutcome;
 
 use crate::diagnostic::Diagnostic;
 use crate::markdown::Renderer;
@@ -174,9 +175,9 @@ impl TaskPrinter {
 
     fn called(&mut self, call: &Call, outcome: &CallOutcome) {
         let (style, mark) = match outcome.how {
-            CallStatus::Done => (GOOD, "✓"),
-            CallStatus::Failed | CallStatus::TimedOut => (ERROR, "✗"),
-            CallStatus::Blocked => (WARNING, "–"),
+            ToolOutcome::Success => (GOOD, "✓"),
+            ToolOutcome::Blocked => (WARNING, "–"),
+            _ => (ERROR, "✗"),
         };
         self.running.retain(|(id, _)| *id != call.id);
         let name = self.shown.line(&call.name);
@@ -195,7 +196,7 @@ impl TaskPrinter {
         };
         let arguments = shortened(&self.shown.line(&call.arguments), room);
         let mut line = format!("{style}{mark}{style:#} {name} {DIM}{arguments}{DIM:#} {how}");
-        if outcome.how != CallStatus::Done {
+        if outcome.how != ToolOutcome::Success {
             let why = self.shown.first_line(&outcome.text);
             line.push_str(&format!("\n  {why}"));
         }

@@ -79,7 +79,7 @@ impl TaskMetrics {
         self.recorder.count(&ToolCall {
             approval_outcome: tool::call_approval(answer),
             latency_bucket: bucket::latency_of(outcome.took),
-            outcome: outcome.how.counted(),
+            outcome: outcome.how,
             retry_count_bucket: bucket::retries(Some(0)),
             tool_category: outcome.category,
         });

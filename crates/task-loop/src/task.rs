@@ -251,8 +251,8 @@ impl<'a, 'b> RunningTask<'a, 'b> {
         self.spent.model_calls += 1;
         self.context.counting.model_called(self.context.model, reply);
         if let Ok(reply) = reply {
-            self.spent.input_tokens += reply.usage.input;
-            self.spent.output_tokens += reply.usage.output;
+            self.spent.input_tokens += reply.input_tokens;
+            self.spent.output_tokens += reply.output_tokens;
             self.spent.charge_micros += reply.charge_micros;
         }
     }

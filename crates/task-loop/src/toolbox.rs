@@ -54,32 +54,9 @@ pub struct Definition {
     pub tokens: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallStatus {
-    Done,
-    Failed,
-    TimedOut,
-    Blocked,
-}
-
-impl CallStatus {
-    pub fn word(self) -> &'static str {
-        self.counted().text()
-    }
-
-    pub fn counted(self) -> ToolOutcome {
-        match self {
-            Self::Done => ToolOutcome::Success,
-            Self::Failed => ToolOutcome::Failed,
-            Self::TimedOut => ToolOutcome::TimedOut,
-            Self::Blocked => ToolOutcome::Blocked,
-        }
-    }
-}
-
 #[derive(Debug, Clone)]
 pub struct CallOutcome {
-    pub how: CallStatus,
+    pub how: ToolOutcome,
     pub text: String,
     pub attachments: Vec<Attachment>,
     pub took: Duration,
@@ -208,8 +185,8 @@ impl Toolbox {
         }
         if let Some(own) = self.options.own.iter().find(|own| *own.definition().name == call.name) {
             let (how, text) = match own.call(arguments).await {
-                Ok(text) => (CallStatus::Done, text),
-                Err(text) => (CallStatus::Failed, format!("error: {text}")),
+                Ok(text) => (ToolOutcome::Success, text),
+                Err(text) => (ToolOutcome::Failed, format!("error: {text}")),
             };
             return CallOutcome { how, text, category: own.category(), ..blocked(String::new()) };
         }
@@ -243,9 +220,9 @@ impl Toolbox {
             Ok(outcome) => outcome,
             Err(error) => {
                 let how = match &error {
-                    Error::CallTimeout { .. } | Error::CallTooLong { .. } => CallStatus::TimedOut,
-                    Error::NotApproved { .. } => CallStatus::Blocked,
-                    _ => CallStatus::Failed,
+                    Error::CallTimeout { .. } | Error::CallTooLong { .. } => ToolOutcome::TimedOut,
+                    Error::NotApproved { .. } => ToolOutcome::Blocked,
+                    _ => ToolOutcome::Failed,
                 };
                 let text = self.shown.whole(&format!("error: {error}"));
                 return CallOutcome { how, text, ..blocked(String::new()) };
@@ -255,7 +232,7 @@ impl Toolbox {
         let cost = |meta: &Value| meta.get(CHARGE).or_else(|| meta.get(PRICE))?.as_i64();
         let charge = outcome.meta.as_ref().and_then(cost);
         let rendered = render(&outcome);
-        let how = if outcome.is_error { CallStatus::Failed } else { CallStatus::Done };
+        let how = if outcome.is_error { ToolOutcome::Failed } else { ToolOutcome::Success };
         let mut text =
             if rendered.text.is_empty() { "[nothing]".to_owned() } else { rendered.text };
         let attachments = self.attached(&rendered.attachments, &mut text).await;
@@ -272,7 +249,7 @@ impl Toolbox {
         let text = find::told(&found, query);
         let names = found.iter().map(|entry| Arc::clone(&entry.name));
         self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
-        CallOutcome { how: CallStatus::Done, text, category, ..blocked(String::new()) }
+        CallOutcome { how: ToolOutcome::Success, text, category, ..blocked(String::new()) }
     }
 }
 
@@ -287,7 +264,7 @@ fn of(entry: &RegisteredTool) -> Definition {
 
 fn blocked(text: String) -> CallOutcome {
     CallOutcome {
-        how: CallStatus::Blocked,
+        how: ToolOutcome::Blocked,
         text,
         attachments: Vec::new(),
         took: Duration::ZERO,

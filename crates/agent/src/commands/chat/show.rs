@@ -256,11 +256,8 @@ pub(super) fn excerpt(message: &Message) -> (&'static str, String) {
         Message::User { text, .. } => ("you", text.clone()),
         Message::Assistant { text, calls } => {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
-            match (text.is_empty(), names.is_empty()) {
-                (_, true) => ("agent", text.clone()),
-                (true, false) => ("agent", format!("[{}]", names.join(", "))),
-                (false, false) => ("agent", format!("{text} [{}]", names.join(", "))),
-            }
+            let called = names.join(", ");
+            ("agent", if names.is_empty() { text.clone() } else { format!("{text} [{called}]") })
         }
         Message::Tool { name, text, .. } => ("tool", format!("{name}, {}", size(text.len()))),
     };
