@@ -10,7 +10,7 @@ use task_loop::attachment::Attachment;
 use task_loop::model::Model;
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 
 /// Image file extensions: typed paths with these are attached.
 const IMAGE_ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
@@ -18,34 +18,29 @@ const MAX_PATHS: usize = 16;
 
 pub(crate) async fn read(path: &Path, attacher: &Attacher) -> Result<Attachment, Diagnostic> {
     let shown = printable(&path.display().to_string());
-    let cannot =
-        |error: &std::io::Error| Diagnostic::usage(format!("cannot read {shown}")).because(error);
+    let cannot = || Diagnostic::usage(format!("cannot read {shown}"));
     // Opening a pipe would block until a writer opens it.
-    if !fs::metadata(path).map_err(|error| cannot(&error))?.is_file() {
+    if !fs::metadata(path).or_diagnostic(cannot())?.is_file() {
         return Err(Diagnostic::usage(format!("{shown} is not a file")));
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| cannot(&error))?;
     let most = MAX_BLOB_BYTES as u64 + 1;
-    file.take(most).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
+    let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
+    read.or_diagnostic(cannot())?;
     let name = path.file_name().map(|name| printable(&name.to_string_lossy()));
-    let result = attacher.attach(&bytes, name).await;
-    result.map(|(attachment, _)| attachment).map_err(|error| {
-        Diagnostic::usage(format!("cannot attach {shown}"))
-            .because(&error)
-            .hint("attach a PNG, JPEG, GIF or WebP image, a PDF file, or WAV or MP3 audio")
-    })
+    let refused = Diagnostic::usage(format!("cannot attach {shown}"))
+        .hint("attach a PNG, JPEG, GIF or WebP image, a PDF file, or WAV or MP3 audio");
+    let (attachment, _) = attacher.attach(&bytes, name).await.or_diagnostic(refused)?;
+    Ok(attachment)
 }
 
 pub(crate) fn check(attachments: &[Attachment], model: &Model) -> Result<(), Diagnostic> {
-    match attachments.iter().find(|one| !model.accepts.contains(&one.kind)) {
-        None => Ok(()),
-        Some(one) => {
-            let (id, kinds) = (printable(&model.id), one.kind.plural());
-            Err(Diagnostic::usage(format!("{id} does not accept {kinds}"))
-                .hint("choose another model with `--model`; see `agent models`"))
-        }
-    }
+    let refused = attachments.iter().find(|one| !model.accepts.contains(&one.kind));
+    refused.map_or(Ok(()), |one| {
+        let (id, kinds) = (printable(&model.id), one.kind.plural());
+        Err(Diagnostic::usage(format!("{id} does not accept {kinds}"))
+            .hint("choose another model with `--model`; see `agent models`"))
+    })
 }
 
 /// The paths of images in a message, as terminals paste them: plain, in quotes, or with escaped

@@ -8,18 +8,12 @@ use mcp_client::host::BoxFuture;
 use serde_json::{Value, json};
 use task_loop::Sanitizer;
 use task_loop::person::{
-    ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, FormAnswer, FormRequest, Person,
-    SamplingRequest,
+    ApprovalAnswer, ApprovalQuestion, FormAnswer, FormRequest, Person, SamplingRequest,
 };
 use tokio::sync::oneshot;
 
 use crate::mcp::approval;
 use crate::output::Output;
-
-const ONCE: (&str, ApprovalAnswer) = ("once", ApprovalAnswer::Once);
-const ALWAYS: (&str, ApprovalAnswer) = ("always", ApprovalAnswer::Always);
-const NO: (&str, ApprovalAnswer) = ("no", ApprovalAnswer::No);
-const STOP: (&str, ApprovalAnswer) = ("stop", ApprovalAnswer::Stop);
 
 #[derive(Debug, Default)]
 pub(crate) struct OpenQuestions {
@@ -94,30 +88,34 @@ impl AttendedPerson {
         self,
         title: String,
         sections: Vec<(&'static str, String, usize)>,
-        choices: &'static [(&'static str, ApprovalAnswer)],
+        choices: &[ApprovalAnswer],
     ) -> ApprovalAnswer {
         let sections: Vec<_> = sections.into_iter().map(|(name, text, _)| (name, text)).collect();
-        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        let words: Vec<&str> = choices.iter().map(|choice| word(*choice)).collect();
         let question = json!({
             "kind": "choice", "title": title, "sections": sections, "choices": words,
         });
-        let answer = self.ask(question).await;
-        let Some(answer) = answer else { return ApprovalAnswer::Absent };
-        let chosen = choices.iter().find(|(word, _)| answer == *word);
-        chosen.map_or(ApprovalAnswer::No, |(_, meaning)| *meaning)
+        let Some(answer) = self.ask(question).await else { return ApprovalAnswer::Absent };
+        let chosen = choices.iter().find(|choice| answer == word(**choice));
+        chosen.copied().unwrap_or(ApprovalAnswer::No)
+    }
+}
+
+/// The word of an answer in questions and answers.
+fn word(answer: ApprovalAnswer) -> &'static str {
+    match answer {
+        ApprovalAnswer::Once => "once",
+        ApprovalAnswer::Always => "always",
+        ApprovalAnswer::No | ApprovalAnswer::Absent => "no",
+        ApprovalAnswer::Stop => "stop",
     }
 }
 
 impl Person for AttendedPerson {
     fn approve(&self, question: ApprovalQuestion) -> BoxFuture<ApprovalAnswer> {
-        let choices: &[_] = match question.within {
-            CallContext::Task if question.why == ApprovalReason::EveryCall => &[ONCE, NO, STOP],
-            CallContext::Task => &[ONCE, ALWAYS, NO, STOP],
-            CallContext::OneCall => &[ONCE, NO],
-        };
         let (why, sections) = approval::sections(&question, &self.shown);
         let title = format!("This call needs your approval: {why}");
-        Box::pin(self.clone().choose(title, sections, choices))
+        Box::pin(self.clone().choose(title, sections, question.answers()))
     }
 
     fn fill(&self, form: FormRequest) -> BoxFuture<FormAnswer> {
@@ -143,6 +141,6 @@ impl Person for AttendedPerson {
             ("prompt", wish.prompt, 0),
         ];
         let title = "A server requests an answer from a model, on your account".to_owned();
-        Box::pin(self.clone().choose(title, sections, &[ONCE, NO]))
+        Box::pin(self.clone().choose(title, sections, &[ApprovalAnswer::Once, ApprovalAnswer::No]))
     }
 }

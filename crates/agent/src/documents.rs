@@ -109,18 +109,16 @@ fn read_documents(
     buffer: &mut Vec<u8>,
     mut take: impl FnMut(SplitDocument<'_>),
 ) -> io::Result<()> {
-    if !bounds.lines {
-        let count = read_bounded(&mut from, bounds.max_bytes, buffer, |from, buffer| {
-            from.read_to_end(buffer)
-        })?;
-        take(piece(buffer, count, bounds.max_bytes, 1));
-        return Ok(());
-    }
     for first_line in 1.. {
-        let count = read_bounded(&mut from, bounds.max_bytes, buffer, |from, buffer| {
-            from.read_until(b'\n', buffer)
-        })?;
-        if count == 0 {
+        buffer.clear();
+        // One byte more than the limit, to detect excess.
+        let mut bounded = from.by_ref().take(bounds.max_bytes.saturating_add(1));
+        if !bounds.lines {
+            bounded.read_to_end(buffer)?;
+            take(piece(buffer, bounds.max_bytes, first_line));
+            break;
+        }
+        if bounded.read_until(b'\n', buffer)? == 0 {
             break;
         }
         let whole = buffer.ends_with(b"\n");
@@ -128,7 +126,7 @@ fn read_documents(
             buffer.pop();
         }
         if !buffer.trim_ascii().is_empty() {
-            take(piece(buffer, buffer.len(), bounds.max_bytes, first_line));
+            take(piece(buffer, bounds.max_bytes, first_line));
         }
         if !whole {
             // Skip the rest of a line that is too long.
@@ -138,19 +136,8 @@ fn read_documents(
     Ok(())
 }
 
-/// Reads with `read`, at most the limit, a line end and one byte more to detect excess.
-fn read_bounded<R: BufRead>(
-    from: &mut R,
-    max_bytes: u64,
-    buffer: &mut Vec<u8>,
-    read: impl FnOnce(&mut io::Take<&mut R>, &mut Vec<u8>) -> io::Result<usize>,
-) -> io::Result<usize> {
-    buffer.clear();
-    read(&mut from.take(max_bytes.saturating_add(1)), buffer)
-}
-
-fn piece(bytes: &[u8], count: usize, max_bytes: u64, first_line: usize) -> SplitDocument<'_> {
-    if count as u64 > max_bytes {
+fn piece(bytes: &[u8], max_bytes: u64, first_line: usize) -> SplitDocument<'_> {
+    if bytes.len() as u64 > max_bytes {
         Err(Oversized { first_line, max_bytes })
     } else {
         Ok(Document { bytes, first_line })

@@ -99,79 +99,67 @@ pub(crate) async fn download(
             bar.suspend(|| session.output.detail(format!("{reason}; retrying in {seconds} s")));
         }
     };
-    let done = fetch(member, wanted, place, &Limits::default(), &watch).await;
+    let transfer = Transfer { member, wanted, limits: &Limits::default(), watch: &watch };
+    let done = transfer.fetch(place).await;
     bar.finish_and_clear();
     done.map_err(|error| error.diagnostic(name, member))
 }
 
-async fn fetch(
-    member: &Member,
-    wanted: &DownloadRequest,
-    place: &Destination<'_>,
-    limits: &Limits,
-    watch: &dyn Fn(Progress<'_>),
-) -> Result<DownloadOutcome, Error> {
-    if is_there(wanted, place)? {
-        return Ok(DownloadOutcome::AlreadyThere);
-    }
-    let mut part = Part::open(place.path, wanted.bytes)?;
-    // The previous holder of the part file may have finished.
-    if is_there(wanted, place)? {
-        part.discard();
-        return Ok(DownloadOutcome::AlreadyThere);
-    }
-    match fill(member, wanted, &mut part, limits, watch).await {
-        Ok(()) => part.put(place).map(|()| DownloadOutcome::Fetched),
-        Err(error) => {
-            if error.is_of_content() || part.length() == 0 {
-                part.discard();
+impl Transfer<'_> {
+    async fn fetch(&self, place: &Destination<'_>) -> Result<DownloadOutcome, Error> {
+        if is_there(self.wanted, place)? {
+            return Ok(DownloadOutcome::AlreadyThere);
+        }
+        let mut part = Part::open(place.path, self.wanted.bytes)?;
+        // The previous holder of the part file may have finished.
+        if is_there(self.wanted, place)? {
+            part.discard();
+            return Ok(DownloadOutcome::AlreadyThere);
+        }
+        match self.fill(&mut part).await {
+            Ok(()) => part.put(place).map(|()| DownloadOutcome::Fetched),
+            Err(error) => {
+                if error.is_of_content() || part.length() == 0 {
+                    part.discard();
+                }
+                Err(error)
             }
-            Err(error)
         }
     }
-}
 
-/// Completes and verifies the part file.
-async fn fill(
-    member: &Member,
-    wanted: &DownloadRequest,
-    part: &mut Part,
-    limits: &Limits,
-    watch: &dyn Fn(Progress<'_>),
-) -> Result<(), Error> {
-    part.check_room(wanted.bytes)?;
-    let mut tries = Attempts::new(limits, part.length());
-    let mut origin = Origin::default();
-    loop {
-        watch(Progress::At(part.length()));
-        if part.length() == wanted.bytes {
-            let got = part.digest();
-            if got == wanted.sha256 {
-                return Ok(());
-            }
-            if origin.is_one {
-                return Err(Error::WrongDigest { expected: wanted.sha256, got });
-            }
-            part.clear()?;
-            origin = Origin::default();
-            continue;
-        }
-        let transfer = Transfer { member, wanted, limits, watch };
-        let failure = match transfer.run(part, &mut origin).await {
-            Ok(()) => continue,
-            Err(failure) => failure,
-        };
-        match failure {
-            Failure::Final(error) => return Err(error),
-            Failure::StartOver { reason } => {
+    /// Completes and verifies the part file.
+    async fn fill(&self, part: &mut Part) -> Result<(), Error> {
+        let DownloadRequest { bytes, sha256: expected, .. } = *self.wanted;
+        part.check_room(bytes)?;
+        let mut tries = Attempts::new(self.limits, part.length());
+        let mut origin = Origin::default();
+        loop {
+            (self.watch)(Progress::At(part.length()));
+            if part.length() == bytes {
+                let got = part.digest();
+                if got == expected {
+                    return Ok(());
+                }
+                if origin.is_one {
+                    return Err(Error::WrongDigest { expected, got });
+                }
                 part.clear()?;
                 origin = Origin::default();
-                tries.without_pause(&reason, part)?;
+                continue;
             }
-            Failure::Again { reason, after } => {
-                let pause = tries.next(&reason, after, part)?;
-                watch(Progress::Again { reason: &reason, pause });
-                tokio::time::sleep(pause).await;
+            match self.run(part, &mut origin).await {
+                Ok(()) => {}
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::StartOver { reason }) => {
+                    part.clear()?;
+                    origin = Origin::default();
+                    tries.without_pause(&reason, part)?;
+                }
+                Err(Failure::Again { reason, after }) => {
+                    let pause = tries.next(&reason, after, part)?;
+                    (self.watch)(Progress::Again { reason: &reason, pause });
+                    tokio::time::sleep(pause).await;
+                }
             }
         }
     }
@@ -204,6 +192,10 @@ fn is_there(wanted: &DownloadRequest, place: &Destination<'_>) -> Result<bool, E
 pub(crate) enum OnConflict {
     Keep,
     Replace,
+}
+
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Free bytes of a disk; `None` if the system reports no blocks.

@@ -8,10 +8,6 @@ use std::path::PathBuf;
 pub(crate) struct Environment {
     pub(crate) agent_home: Option<PathBuf>,
     pub(crate) home: Option<PathBuf>,
-    pub(crate) do_not_track: Option<String>,
-    pub(crate) ci: Option<String>,
-    /// `AGENT_INSTALL_METHOD`: the packager's name of the installation method.
-    pub(crate) install_method: Option<String>,
     /// Every variable: references in the configuration look them up, local servers get a safe list.
     pub(crate) all: BTreeMap<String, String>,
 }
@@ -19,20 +15,24 @@ pub(crate) struct Environment {
 impl Environment {
     pub(crate) fn of_process() -> Self {
         let path = |name| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-        // A value that is not UTF-8 counts as set.
-        let variable =
-            |name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         Environment {
             agent_home: path("AGENT_HOME"),
             home: path("HOME"),
-            do_not_track: variable("DO_NOT_TRACK"),
-            ci: variable("CI"),
-            install_method: variable("AGENT_INSTALL_METHOD"),
+            // A value that is not UTF-8 counts as set.
             all: std::env::vars_os()
                 .map(|(name, value)| {
                     (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
                 })
                 .collect(),
         }
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.all.get(name).map(String::as_str)
+    }
+
+    /// The packager's name of the installation method.
+    pub(crate) fn install_method(&self) -> Option<&str> {
+        self.variable("AGENT_INSTALL_METHOD")
     }
 }

@@ -15,7 +15,7 @@ const MAX_BLOCK_BYTES: usize = 256 * 1024;
 /// Maximum length of an unfinished block that is previewed, in bytes.
 const MAX_PREVIEW_BYTES: usize = 16 * 1024;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Renderer {
     page: PageLayout,
     /// The unfinished line.
@@ -29,8 +29,9 @@ pub(crate) struct Renderer {
     inner_fence: Option<Fence>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Block {
+    #[default]
     None,
     Plain,
     /// A list, which continues after blank lines.
@@ -40,15 +41,7 @@ enum Block {
 
 impl Renderer {
     pub(crate) fn new(width: usize) -> Self {
-        Self {
-            page: PageLayout::new(width),
-            line: String::new(),
-            lines: String::new(),
-            block: Block::None,
-            is_after_blank: false,
-            fence: None,
-            inner_fence: None,
-        }
+        Self { page: PageLayout::new(width), ..Self::default() }
     }
 
     /// Adds text; returns the printable part.

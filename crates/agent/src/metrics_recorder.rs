@@ -22,8 +22,8 @@ const CLOSE: Duration = Duration::from_millis(500);
 pub(crate) fn decision(session: &Session) -> Result<(MetricsConfig, Decision), Diagnostic> {
     let config = MetricsConfig::read(&*session.config()?)?;
     let decision = decide(&Facts {
-        do_not_track: session.environment.do_not_track.as_deref(),
-        ci: session.environment.ci.as_deref(),
+        do_not_track: session.environment.variable("DO_NOT_TRACK"),
+        ci: session.environment.variable("CI"),
         configured: config.mode(),
     });
     Ok((config, decision))
@@ -52,7 +52,7 @@ const CONTAINER_MARKS: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 pub(crate) fn detect_resource(environment: &Environment) -> Resource {
     let executable = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
     let facts = InstallFacts {
-        declared: environment.install_method.as_deref(),
+        declared: environment.install_method(),
         executable: executable.as_deref(),
         in_container: CONTAINER_MARKS.iter().any(|mark| Path::new(mark).exists()),
     };

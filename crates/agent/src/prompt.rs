@@ -98,7 +98,8 @@ pub(crate) async fn line_meanwhile(
     let is_given_up = Arc::clone(&given_up.flag);
     let reading = tokio::task::spawn_blocking(move || {
         if before == TypedAhead::Forgotten {
-            forget_typed();
+            // Without a terminal there is nothing to discard.
+            let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         }
         // If the terminal is gone, the read fails as well.
         let mut err = anstream::stderr().lock();
@@ -147,10 +148,4 @@ fn wait_for_line(is_given_up: &AtomicBool) -> bool {
             _ => return !is_given_up.load(Ordering::Acquire),
         }
     }
-}
-
-/// Discards input typed before the question: it cannot be an answer to it.
-fn forget_typed() {
-    // Without a terminal there is nothing to discard.
-    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }

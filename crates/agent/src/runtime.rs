@@ -17,17 +17,22 @@ pub(crate) fn started() -> Result<Runtime, Diagnostic> {
         .or_failed("cannot start the runtime")
 }
 
+/// Runs the work of a command, and does not wait for tasks that it started.
+pub(crate) fn run<T>(work: impl Future<Output = Result<T, Diagnostic>>) -> Result<T, Diagnostic> {
+    let runtime = started()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    done
+}
+
 /// Runs the work; Ctrl-C and similar signals drop it and end the command.
 pub(crate) fn block_on<T>(
     work: impl Future<Output = Result<T, Diagnostic>>,
 ) -> Result<T, Diagnostic> {
-    let runtime = started()?;
-    let done = runtime.block_on(async {
+    run(async {
         let mut signals = Signals::listen();
         signals.guard(work).await
-    });
-    runtime.shutdown_background();
-    done
+    })
 }
 
 /// Waits for signals, which no longer end the process once this exists.
@@ -84,11 +89,6 @@ fn ignores(status: &str, signal: i32) -> bool {
     bit.is_some_and(|bit| mask & bit != 0)
 }
 
-#[derive(Debug)]
-pub(crate) struct Interrupts {
-    signals: Signals,
-}
-
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StopSignal {
     /// The task ends at once.
@@ -96,16 +96,7 @@ pub(crate) struct StopSignal {
     pub(crate) is_ending: CancellationToken,
 }
 
-impl Interrupts {
-    pub(crate) fn listen() -> Self {
-        Self { signals: Signals::listen() }
-    }
-
-    /// The next signal, while no work runs.
-    pub(crate) async fn next(&mut self) -> Exit {
-        self.signals.next().await
-    }
-
+impl Signals {
     /// Runs the work, which must end soon after the stop signal.
     pub(crate) async fn guard<T>(
         &mut self,
@@ -117,7 +108,7 @@ impl Interrupts {
         loop {
             tokio::select! {
                 done = &mut work => return Ok(done),
-                exit = self.signals.next() => {
+                exit = self.next() => {
                     if stop.now.is_cancelled() {
                         return Err(Diagnostic::interrupted(exit));
                     }

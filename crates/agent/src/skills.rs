@@ -14,7 +14,6 @@ pub(crate) mod folders;
 pub(crate) mod install;
 pub(crate) mod listing;
 pub(crate) mod log;
-pub(crate) mod name;
 pub(crate) mod record;
 pub(crate) mod tool;
 
@@ -23,7 +22,24 @@ use std::path::PathBuf;
 use serde::Serialize;
 use task_loop::untrusted::escaped;
 
+use crate::file_name::{FileName, NameKind};
+
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
+
+pub(crate) const RULE: &str = "a name has 1 to 64 characters from `a` to `z`, `0` to `9` and `-`, \
+                               and does not start with `-`";
+
+pub(crate) type Name = FileName<SkillName>;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SkillName {}
+
+impl NameKind for SkillName {
+    const NOUN: &str = "skill";
+    const RULE: &str = RULE;
+    const HAS_CAPITALS: bool = false;
+    const MARKS: &[u8] = b"-";
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SkillFlaw {
@@ -61,3 +77,6 @@ impl Problem {
         format!("{path}{line}: {}", self.what)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,26 +8,21 @@ use crate::member::Member;
 
 /// Why a task failed; `None` if it completed.
 pub(crate) fn end_diagnostic(end: &TaskEnd, member: &Member) -> Option<Diagnostic> {
-    let told = format!("the task did not complete: {end}");
-    Some(match end {
+    let hint = match end {
         TaskEnd::Completed => return None,
-        TaskEnd::Trouble(trouble) => member.diagnostic(trouble),
-        TaskEnd::Cancelled => Diagnostic::interrupted(Exit::Interrupted),
-        TaskEnd::Ended => Diagnostic::interrupted(Exit::Terminated),
-        TaskEnd::Denied => Diagnostic::failed(told).hint(
-            "run it in a terminal to be asked, or approve calls in advance with `--approve SERVER`",
-        ),
-        TaskEnd::Rounds { .. } => {
-            Diagnostic::failed(told).hint("set the limit with `--max-rounds`")
+        TaskEnd::Trouble(trouble) => return Some(member.diagnostic(trouble)),
+        TaskEnd::Cancelled => return Some(Diagnostic::interrupted(Exit::Interrupted)),
+        TaskEnd::Ended => return Some(Diagnostic::interrupted(Exit::Terminated)),
+        TaskEnd::Denied => {
+            "run it in a terminal to be asked, or approve calls in advance with `--approve SERVER`"
         }
-        TaskEnd::Budget { .. } => {
-            Diagnostic::failed(told).hint("set the limit with `--max-credits`")
-        }
-        TaskEnd::TimedOut { .. } => {
-            Diagnostic::failed(told).hint("set the limit with `--max-time`")
-        }
-        TaskEnd::Empty | TaskEnd::Filtered => Diagnostic::failed(told),
-    })
+        TaskEnd::Rounds { .. } => "set the limit with `--max-rounds`",
+        TaskEnd::Budget { .. } => "set the limit with `--max-credits`",
+        TaskEnd::TimedOut { .. } => "set the limit with `--max-time`",
+        TaskEnd::Empty | TaskEnd::Filtered => "",
+    };
+    let hint = Some(hint).filter(|hint| !hint.is_empty()).map(str::to_owned);
+    Some(Diagnostic::failed(format!("the task did not complete: {end}")).hints(hint))
 }
 
 /// Why no model was found. `asked` is the model of the command line.

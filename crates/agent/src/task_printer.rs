@@ -6,9 +6,10 @@ use std::sync::Arc;
 use task_loop::conversation::Call;
 use task_loop::event::{Event, Listener};
 use task_loop::member::credits;
+use task_loop::toolbox::CallOutcome;
 use task_loop::toolbox::plan::{self, Plan, StepState};
-use task_loop::toolbox::{CallOutcome, CallStatus};
 use task_loop::{Sanitizer, TaskUsage};
+use usage_metrics::catalogue::ToolOutcome;
 
 use crate::diagnostic::Diagnostic;
 use crate::markdown::Renderer;
@@ -21,17 +22,12 @@ const MAX_ARGUMENT_CHARS: usize = 120;
 /// Minimum length of shown call arguments, however narrow the terminal is.
 const MIN_ARGUMENT_CHARS: usize = 16;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AnswerTiming {
-    AsTheyCome,
-    AtTheEnd,
-}
-
 #[derive(Debug)]
 pub(crate) struct TaskPrinter {
     output: Output,
     shown: Sanitizer,
-    words: AnswerTiming,
+    /// The answer is printed as it arrives.
+    is_streaming: bool,
     reporter: Arc<Reporter>,
     /// Formats one answer for a terminal, as it arrives.
     renderer: Option<Renderer>,
@@ -47,12 +43,11 @@ pub(crate) struct TaskPrinter {
 
 impl TaskPrinter {
     pub(crate) fn new(output: Output, shown: Sanitizer, reporter: Arc<Reporter>) -> Self {
-        let is_watched = io::stdout().is_terminal() && !output.is_json();
-        let words = if is_watched { AnswerTiming::AsTheyCome } else { AnswerTiming::AtTheEnd };
+        let is_streaming = io::stdout().is_terminal() && !output.is_json();
         Self {
             output,
             shown,
-            words,
+            is_streaming,
             reporter,
             renderer: None,
             running: Vec::new(),
@@ -62,16 +57,16 @@ impl TaskPrinter {
         }
     }
 
-    pub(crate) fn at_the_end(&mut self) {
-        self.words = AnswerTiming::AtTheEnd;
+    pub(crate) fn stop_streaming(&mut self) {
+        self.is_streaming = false;
     }
 
-    pub(crate) fn has_told(&self) -> bool {
-        self.words == AnswerTiming::AsTheyCome
+    pub(crate) fn is_streaming(&self) -> bool {
+        self.is_streaming
     }
 
     fn say(&mut self, text: &str) {
-        if self.words == AnswerTiming::AtTheEnd {
+        if !self.is_streaming {
             return;
         }
         self.quiet();
@@ -180,9 +175,9 @@ impl TaskPrinter {
 
     fn called(&mut self, call: &Call, outcome: &CallOutcome) {
         let (style, mark) = match outcome.how {
-            CallStatus::Done => (GOOD, "✓"),
-            CallStatus::Failed | CallStatus::TimedOut => (ERROR, "✗"),
-            CallStatus::Blocked => (WARNING, "–"),
+            ToolOutcome::Success => (GOOD, "✓"),
+            ToolOutcome::Blocked => (WARNING, "–"),
+            _ => (ERROR, "✗"),
         };
         self.running.retain(|(id, _)| *id != call.id);
         let name = self.shown.line(&call.name);
@@ -201,7 +196,7 @@ impl TaskPrinter {
         };
         let arguments = shortened(&self.shown.line(&call.arguments), room);
         let mut line = format!("{style}{mark}{style:#} {name} {DIM}{arguments}{DIM:#} {how}");
-        if outcome.how != CallStatus::Done {
+        if outcome.how != ToolOutcome::Success {
             let why = self.shown.first_line(&outcome.text);
             line.push_str(&format!("\n  {why}"));
         }

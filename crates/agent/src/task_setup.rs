@@ -13,19 +13,18 @@ use mcp_client::supervisor::ServerState;
 use task_loop::approval_gate::{ApprovalGate, PreApprovals};
 use task_loop::chat_record::ToolChoice;
 use task_loop::conversation::Conversation;
-use task_loop::limits::Bounds;
 use task_loop::metrics::TaskMetrics;
 use task_loop::model::{ApiKind, Model};
-use task_loop::person::{NoPerson, Person};
+use task_loop::person::Person;
 use task_loop::server_requests::{SamplingModel, ServerRequests};
-use task_loop::toolbox::Toolbox;
 use task_loop::toolbox::plan::UpdatePlan;
+use task_loop::toolbox::{Toolbox, ToolboxOptions};
 use task_loop::untrusted::printable;
-use task_loop::{Attacher, nearest};
+use task_loop::{Attacher, TaskContext, nearest};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
-pub(crate) use self::config::{TaskConfig, micros};
+pub(crate) use self::config::{TaskConfig, TaskLimits};
 use crate::attended_person::{AttendedPerson, OpenQuestions};
 use crate::commands::parse_worker;
 use crate::diagnostic::{Diagnostic, Exit};
@@ -35,7 +34,7 @@ use crate::mcp::{McpServers, Servers, patience};
 use crate::member::Member;
 use crate::member::settings::Settings;
 use crate::metrics_recorder;
-use crate::runtime::{self, Interrupts, StopSignal};
+use crate::runtime::{self, Signals, StopSignal};
 use crate::session::Session;
 use crate::skills::catalogue::Catalogue;
 use crate::skills::folders::SkillFolders;
@@ -57,6 +56,7 @@ pub(crate) struct TaskRequest {
     pub(crate) form: Option<ApiKind>,
     pub(crate) tools: ToolChoice,
     pub(crate) beforehand: PreApprovals,
+    pub(crate) limits: TaskLimits,
     pub(crate) is_alone: bool,
     /// The person answers through another program.
     pub(crate) attended: Option<Arc<OpenQuestions>>,
@@ -69,7 +69,7 @@ pub(crate) struct TaskSetup {
     pub(crate) fleet: McpServers,
     pub(crate) config: TaskConfig,
     pub(crate) recorder: Recorder,
-    person: Arc<dyn Person>,
+    person: Option<Arc<dyn Person>>,
     served: ServerRequests,
     pub(crate) attacher: Arc<Attacher>,
     pub(crate) wanted: TaskRequest,
@@ -115,7 +115,6 @@ impl TaskSetup {
         let approved = wanted.beforehand.servers.clone();
         let served = ServerRequests::new(person.clone(), approved, SamplingModel::OfTask);
         fleet.host.requests = Arc::new(served.clone());
-        let person = person.unwrap_or_else(|| Arc::new(NoPerson));
         let skills = Skills::load(&wanted, &fleet, &recorder, session)?;
         let attacher = Arc::new(Attacher::new(parse_worker::program(), config.max_image_side));
         Ok(Self { member, fleet, config, recorder, person, served, attacher, wanted, skills })
@@ -124,21 +123,19 @@ impl TaskSetup {
     /// Works with the servers, which have ended when this returns.
     pub(crate) fn open(
         self,
-        work: impl AsyncFnOnce(Self, &Client, &mut Interrupts) -> Result<(), Diagnostic>,
+        work: impl AsyncFnOnce(Self, &Client, &mut Signals) -> Result<(), Diagnostic>,
     ) -> Result<(), Diagnostic> {
         let (recorder, reporter) = (self.recorder.clone(), Arc::clone(&self.fleet.reporter));
-        let runtime = runtime::started()?;
-        let done = runtime.block_on(async {
-            let mut interrupts = Interrupts::listen();
+        let done = runtime::run(async {
+            let mut signals = Signals::listen();
             // The servers start once the model is known to support tools.
             let client = Client::start([], self.fleet.host.clone());
-            let done = work(self, &client, &mut interrupts).await;
+            let done = work(self, &client, &mut signals).await;
             reporter.done_waiting();
             // A second signal does not wait for the servers.
-            let _ = interrupts.guard(async |_| client.close().await).await;
+            let _ = signals.guard(async |_| client.close().await).await;
             done
         });
-        runtime.shutdown_background();
         metrics_recorder::close(&recorder);
         done
     }
@@ -204,51 +201,30 @@ impl TaskSetup {
     ) -> Result<Model, Diagnostic> {
         self.fleet.reporter.waiting_for("starting …");
         let model = tokio::select! {
-            model = self.model(client, counting) => model,
+            model = self.model(self.wanted.model.as_deref(), client, counting) => model,
             () = stop.now.cancelled() => Err(Diagnostic::interrupted(Exit::Interrupted)),
         };
         self.fleet.reporter.done_waiting();
         model
     }
 
-    pub(crate) async fn other_model(
-        &self,
-        id: &str,
-        client: &Client,
-        counting: &TaskMetrics,
-    ) -> Result<Model, Diagnostic> {
-        let form = self.wanted.form.unwrap_or(self.config.form);
-        let found = Model::find(Arc::clone(&self.member.client), Some(id), form).await;
-        let found = found.map_err(|error| model_diagnostic(&error, Some(id), &self.member))?;
-        let model = self.configured(found);
-        self.start_servers(client, &model).await?;
-        self.served.with_model(model.clone(), counting.clone());
-        Ok(model)
-    }
-
-    /// Selects the model, then starts the servers if it supports tools.
+    /// Selects the model, the configured one by default; starts the servers if it supports tools.
     pub(crate) async fn model(
         &self,
+        id: Option<&str>,
         client: &Client,
         counting: &TaskMetrics,
     ) -> Result<Model, Diagnostic> {
         let form = self.wanted.form.unwrap_or(self.config.form);
-        let asked = self.wanted.model.as_deref();
         let configured = self.member.settings.model.as_ref().map(|model| model.value.as_str());
-        let model = Model::find(Arc::clone(&self.member.client), asked.or(configured), form);
-        let model = model.await.map_err(|error| model_diagnostic(&error, asked, &self.member))?;
-        let model = self.configured(model);
-        self.start_servers(client, &model).await?;
-        self.served.with_model(model.clone(), counting.clone());
-        Ok(model)
-    }
-
-    /// The model with its configured settings.
-    fn configured(&self, mut model: Model) -> Model {
+        let found = Model::find(Arc::clone(&self.member.client), id.or(configured), form).await;
+        let mut model = found.map_err(|error| model_diagnostic(&error, id, &self.member))?;
         if let Some(kinds) = &self.config.attachments {
             model.accepts = kinds.iter().copied().collect();
         }
-        model
+        self.start_servers(client, &model).await?;
+        self.served.with_model(model.clone(), counting.clone());
+        Ok(model)
     }
 
     /// Starts the servers for a model that supports tools.
@@ -256,22 +232,16 @@ impl TaskSetup {
         if model.takes_tools {
             client.reload(self.entries());
             client.wait_until_settled(SERVERS_WAIT).await;
-            self.wait_for_required(client).await?;
+            for status in client.missing_required() {
+                let entry = &self.fleet.servers.find(&status.server)?.entry;
+                // A server that has stopped by then is reported as missing.
+                let _ = client.wait_until_server_settled(&entry.name, patience([entry])).await;
+            }
             return self.missing(client);
         }
         if !self.wanted.tools.none && self.fleet.servers.enabled().next().is_some() {
             let id = printable(&model.id);
             self.fleet.reporter.say(format!("{id} cannot use tools: no server is started"));
-        }
-        Ok(())
-    }
-
-    /// Waits longer for servers that the task requires.
-    async fn wait_for_required(&self, client: &Client) -> Result<(), Diagnostic> {
-        for status in client.missing_required() {
-            let entry = &self.fleet.servers.find(&status.server)?.entry;
-            // A server that has stopped by then is reported as missing.
-            let _ = client.wait_until_server_settled(&entry.name, patience([entry])).await;
         }
         Ok(())
     }
@@ -310,27 +280,26 @@ impl TaskSetup {
         session: &Session,
     ) -> Result<Toolbox, Diagnostic> {
         let store = Box::new(ApprovalFile(session.home()?.approvals()));
-        let gate =
-            ApprovalGate::new(store, Arc::clone(&self.person), self.wanted.beforehand.clone())
-                .in_projects(self.fleet.servers.projects.clone());
+        let (person, projects) = (self.person.clone(), self.fleet.servers.projects.clone());
+        let gate = ApprovalGate::new(store, person, self.wanted.beforehand.clone(), projects);
         let (shown, attacher) = (self.fleet.shown.clone(), Arc::clone(&self.attacher));
-        let toolbox = Toolbox::new(client.clone(), gate, shown, attacher);
-        let toolbox = toolbox.accepts(model.accepts.clone());
-        if !model.takes_tools {
-            return Ok(toolbox.closed());
-        }
         let parallel = self.entries().into_iter().filter(|entry| entry.parallel_calls);
         let window = model.context_length.unwrap_or(UNKNOWN_WINDOW);
         let share = window * u64::from(self.config.tools_share) / 100;
-        let toolbox = toolbox
-            .parallel(parallel.map(|entry| entry.name))
-            .most_tokens(u32::try_from(share).unwrap_or(u32::MAX));
-        let has_plan = self.config.plan && !self.wanted.tools.none;
-        let toolbox = if has_plan { toolbox.with(Arc::new(UpdatePlan)) } else { toolbox };
-        if self.skills.catalogue.skills.is_empty() {
-            return Ok(toolbox);
+        let mut options = ToolboxOptions {
+            own: Vec::new(),
+            parallel: parallel.map(|entry| entry.name).collect(),
+            max_tokens: u32::try_from(share).unwrap_or(u32::MAX),
+            is_closed: !model.takes_tools,
+            accepts: model.accepts.clone(),
+        };
+        if self.config.plan && !self.wanted.tools.none {
+            options.own.push(Arc::new(UpdatePlan));
         }
-        Ok(toolbox.with(self.skills.tool.clone()))
+        if !self.skills.catalogue.skills.is_empty() {
+            options.own.push(self.skills.tool.clone());
+        }
+        Ok(Toolbox::new(client.clone(), gate, shown, attacher, options))
     }
 
     /// The metrics of tasks with this origin.
@@ -342,8 +311,23 @@ impl TaskSetup {
         TaskMetrics { recorder: self.recorder.clone(), entrypoint, surface }
     }
 
-    pub(crate) fn bounds(&self) -> Bounds {
-        self.config.bounds()
+    pub(crate) fn context<'a>(
+        &self,
+        model: &'a Model,
+        toolbox: &'a Toolbox,
+        counting: &TaskMetrics,
+        stop: StopSignal,
+    ) -> TaskContext<'a> {
+        TaskContext {
+            model,
+            toolbox,
+            bounds: self.config.bounds(self.wanted.limits),
+            old_turns: self.config.old_turns(),
+            output_schema: None,
+            counting: counting.clone(),
+            stop: stop.now,
+            is_ending: stop.is_ending,
+        }
     }
 
     pub(crate) fn conversation(&self, model: &Model, session: &Session) -> Conversation {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use mcp_client::host::BoxFuture;
 use task_loop::Sanitizer;
 use task_loop::person::{
-    ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, FormAnswer, FormRequest, Person,
-    SamplingRequest,
+    ApprovalAnswer, ApprovalQuestion, FormAnswer, FormRequest, Person, SamplingRequest,
 };
 use tokio::sync::Mutex;
 
@@ -35,11 +34,11 @@ impl TerminalPerson {
         Some(Arc::new(Self { shown, reporter, one: Arc::default() }))
     }
 
-    pub(crate) async fn choose(
+    async fn choose(
         self,
         dialog: ApprovalDialog,
         question: &str,
-        choices: &[(&str, ApprovalAnswer)],
+        choices: &[ApprovalAnswer],
     ) -> ApprovalAnswer {
         let _one = self.one.lock().await;
         if self.reporter.is_held() {
@@ -56,8 +55,8 @@ impl TerminalPerson {
             };
             let answer = answer.to_lowercase();
             let is_meant = |word: &str| !answer.is_empty() && word.starts_with(&answer);
-            if let Some((_, said)) = choices.iter().find(|(word, _)| is_meant(word)) {
-                return *said;
+            if let Some(choice) = choices.iter().find(|choice| is_meant(word(**choice))) {
+                return *choice;
             }
             before.clear();
             match &dialog.whole {
@@ -70,35 +69,29 @@ impl TerminalPerson {
     }
 }
 
+/// The typed word of an answer, of which the beginning is enough.
+fn word(answer: ApprovalAnswer) -> &'static str {
+    match answer {
+        ApprovalAnswer::Once => "yes",
+        ApprovalAnswer::Always => "always",
+        ApprovalAnswer::No | ApprovalAnswer::Absent => "no",
+        ApprovalAnswer::Stop => "stop",
+    }
+}
+
 impl Person for TerminalPerson {
     fn approve(&self, question: ApprovalQuestion) -> BoxFuture<ApprovalAnswer> {
         let (this, dialog) = (self.clone(), approval::question(&question, &self.shown));
         Box::pin(async move {
-            let is_each = question.why == ApprovalReason::EveryCall;
-            let (ask, choices): (_, &[_]) = match question.within {
-                CallContext::Task if is_each => (
-                    "Run it this once? [y]es, [n]o, [s]top the task",
-                    &[
-                        ("yes", ApprovalAnswer::Once),
-                        ("no", ApprovalAnswer::No),
-                        ("stop", ApprovalAnswer::Stop),
-                    ],
-                ),
-                CallContext::Task => (
-                    "Run it? [y]es once, [a]lways for this tool, [n]o, [s]top the task",
-                    &[
-                        ("yes", ApprovalAnswer::Once),
-                        ("always", ApprovalAnswer::Always),
-                        ("no", ApprovalAnswer::No),
-                        ("stop", ApprovalAnswer::Stop),
-                    ],
-                ),
-                CallContext::OneCall => (
-                    "Run it this once? [y]es, [n]o",
-                    &[("yes", ApprovalAnswer::Once), ("no", ApprovalAnswer::No)],
-                ),
+            let answers = question.answers();
+            let ask = if answers.contains(&ApprovalAnswer::Always) {
+                "Run it? [y]es once, [a]lways for this tool, [n]o, [s]top the task"
+            } else if answers.contains(&ApprovalAnswer::Stop) {
+                "Run it this once? [y]es, [n]o, [s]top the task"
+            } else {
+                "Run it this once? [y]es, [n]o"
             };
-            this.choose(dialog, ask, choices).await
+            this.choose(dialog, ask, answers).await
         })
     }
 
@@ -126,7 +119,7 @@ impl Person for TerminalPerson {
         );
         let this = self.clone();
         Box::pin(async move {
-            let choices = [("yes", ApprovalAnswer::Once), ("no", ApprovalAnswer::No)];
+            let choices = [ApprovalAnswer::Once, ApprovalAnswer::No];
             this.choose(dialog, "Allow this request, on your account? [y]es, [n]o", &choices).await
         })
     }

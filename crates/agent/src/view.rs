@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use self::data::Reading;
 use self::server::Site;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::output::Output;
 use crate::runtime;
 use crate::session::Session;
@@ -38,11 +38,8 @@ pub(crate) fn run(
     opening: BrowserLaunch,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let runtime = runtime::started()?;
-    let result = runtime.block_on(show(folder, port, opening, session));
     // A request may still be waiting for a busy store, but its response is no longer needed.
-    runtime.shutdown_background();
-    result
+    runtime::run(show(folder, port, opening, session))
 }
 
 async fn show(
@@ -51,13 +48,10 @@ async fn show(
     opening: BrowserLaunch,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-        .await
-        .map_err(|error| cannot_listen(port, &error))?;
+    let listener = listen(port).await?;
     let port = listener.local_addr().map_err(|error| cannot_listen(port, &error))?.port();
     // Listen for signals before the address is printed: a script may stop us at once.
-    let stop = stop_signal()
-        .map_err(|error| Diagnostic::failed("cannot listen for Ctrl-C").because(&error))?;
+    let stop = stop_signal()?;
     let site = Site {
         // The address is the only key to the page, so it must not be guessed.
         token: Uuid::new_v4().simple().to_string(),
@@ -65,11 +59,7 @@ async fn show(
         reading: Arc::new(Reading { folder, clock: Arc::clone(&session.clock) }),
     };
     let address = site.address();
-    if session.output.is_json() {
-        session.output.json_line(&json!({ "address": address }))?;
-    } else {
-        session.output.text(format!("{address}\n"))?;
-    }
+    print_address(&address, &session.output)?;
     session.output.note("The page is served on this machine only. Press Ctrl-C to stop.");
 
     let mut served = std::pin::pin!(server::serve(listener, site, stop));
@@ -77,21 +67,31 @@ async fn show(
         result = &mut served => result,
         () = open(&address, opening, &session.output) => served.await,
     };
-    result.map_err(|error| Diagnostic::failed("the page server failed").because(&error))
+    result.or_failed("the page server failed")
 }
 
-pub(crate) fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
-    let diagnostic =
-        Diagnostic::failed(format!("cannot listen on 127.0.0.1:{port}")).because(error);
-    match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            diagnostic.hint("another program uses this port; omit `--port` to use a free one")
-        }
-        io::ErrorKind::PermissionDenied => {
-            diagnostic.hint("ports below 1024 are reserved; omit `--port` to use a free one")
-        }
-        _ => diagnostic,
+pub(crate) fn print_address(address: &str, output: &Output) -> Result<(), Diagnostic> {
+    if output.is_json() {
+        output.json_line(&json!({ "address": address }))
+    } else {
+        output.text(format!("{address}\n"))
     }
+}
+
+pub(crate) async fn listen(port: u16) -> Result<TcpListener, Diagnostic> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    listener.map_err(|error| cannot_listen(port, &error))
+}
+
+fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
+    let why = match error.kind() {
+        io::ErrorKind::AddrInUse => Some("another program uses this port"),
+        io::ErrorKind::PermissionDenied => Some("ports below 1024 are reserved"),
+        _ => None,
+    };
+    Diagnostic::failed(format!("cannot listen on 127.0.0.1:{port}"))
+        .because(error)
+        .hints(why.map(|why| format!("{why}; omit `--port` to use a free one")))
 }
 
 /// The same page below a path of the dashboard, in its frame.
@@ -101,10 +101,10 @@ pub(crate) fn routes(below: &str, frame: Frame, folder: StoreFolder, session: &S
 }
 
 /// Completes on SIGINT or SIGTERM.
-pub(crate) fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+pub(crate) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Diagnostic> {
     use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt()).or_failed("cannot listen for Ctrl-C")?;
+    let mut terminate = signal(SignalKind::terminate()).or_failed("cannot listen for Ctrl-C")?;
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => {}

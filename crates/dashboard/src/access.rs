@@ -2,18 +2,21 @@
 //!
 //! The requests are checked by [`crate::guard`].
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use axum::body::Body;
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use pages::{Token, redirect, secure};
 
 /// Maximum unopened links; beyond it the oldest are dropped.
 const MAX_LINKS: usize = 100;
 const MAX_SESSIONS: usize = 100;
+/// Maximum number of unanswered install links; further ones are rejected.
+const MAX_INSTALL_LINKS: usize = 20;
 
 /// Links and sessions of browsers. They end with the process.
 #[derive(Debug)]
@@ -80,9 +83,33 @@ impl Access {
     }
 }
 
+/// Opened install links, each under a secret name until answered.
+#[derive(Debug, Default)]
+pub(crate) struct Links(Mutex<HashMap<String, String>>);
+
+impl Links {
+    /// Adds a link; returns the path of its dialog.
+    pub(crate) fn add(&self, link: &str) -> Option<String> {
+        let id = Token::draw()?.secret().to_owned();
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if links.len() == MAX_INSTALL_LINKS {
+            return None;
+        }
+        links.insert(id.clone(), link.to_owned());
+        Some(format!("/install/{id}"))
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    pub(crate) fn remove(&self, id: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+}
+
 pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response {
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
+    let mut response = (status, Body::from(text)).into_response();
     secure(response.headers_mut());
     response
 }

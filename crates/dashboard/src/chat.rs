@@ -46,10 +46,8 @@ fn outcome(done: Result<(), CommandError>) -> Response {
     match done {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(error) => {
-            let mut response =
-                Response::new(Body::from(json!({"message": error.text()}).to_string()));
-            *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
-            response
+            let body = Body::from(json!({"message": error.text()}).to_string());
+            (StatusCode::UNPROCESSABLE_ENTITY, body).into_response()
         }
     }
 }

@@ -21,11 +21,6 @@ struct Summary {
     first_words: String,
 }
 
-#[derive(Debug, Deserialize)]
-struct Summaries {
-    conversations: Vec<Summary>,
-}
-
 #[derive(Template)]
 #[template(path = "chats.html")]
 struct ChatsPage<'a> {
@@ -84,7 +79,7 @@ pub(crate) async fn list(viewer: Viewer) -> PageResult {
     let find = format!("--find={query}");
     let words: &[&str] =
         if query.is_empty() { &["chat", "--list"] } else { &["chat", "--list", &find] };
-    let Summaries { conversations: rows } = viewer.app.program.read(words).await?;
+    let rows = viewer.app.program.list("conversations", words).await?;
     show(&ChatsPage { frame: viewer.frame("Chats"), query, rows })
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::page::{PageResult, Viewer, segment, show};
 use crate::program::CommandError;
 
-/// A server to add, for review.
+/// A server to add, for review: output of `--preview --json`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Preview {
@@ -19,13 +19,6 @@ pub(crate) struct Preview {
     pub(crate) notes: Vec<String>,
     pub(crate) cautions: Vec<String>,
     pub(crate) is_taken: bool,
-}
-
-/// Output of `--preview --json`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Previews {
-    #[serde(default)]
-    pub(crate) servers: Vec<Preview>,
 }
 
 #[derive(Template)]
@@ -61,15 +54,15 @@ async fn page(
     let words = ["mcp", "install", "--preview", "--", link];
     let named = ["mcp", "install", "--preview", "--name", name, "--", link];
     let previewed = match name {
-        "" => program.read(&words).await,
-        _ => match program.read(&named).await {
+        "" => program.list("servers", &words).await,
+        _ => match program.list("servers", &named).await {
             Ok(previews) => Ok(previews),
             // The name in the form is invalid; that of the link is valid.
-            Err(_) => program.read(&words).await,
+            Err(_) => program.list("servers", &words).await,
         },
     };
-    let Previews { servers } = previewed.inspect_err(|_| viewer.app.links.remove(id))?;
-    let preview = servers.into_iter().next().unwrap_or_default();
+    let previews: Vec<Preview> = previewed.inspect_err(|_| viewer.app.links.remove(id))?;
+    let preview = previews.into_iter().next().unwrap_or_default();
     let frame = viewer.form_frame("Install a server?", error.as_ref());
     let name = if name.is_empty() { preview.name.clone() } else { name.to_owned() };
     show(&InstallPage { frame, id, preview, name })

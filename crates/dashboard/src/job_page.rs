@@ -3,10 +3,10 @@
 use askama::Template;
 use axum::extract::Path;
 use pages::{Frame, redirect};
-use serde_json::Value;
 
 use crate::jobs::SignInPage;
 use crate::page::{PageResult, Viewer, show};
+use crate::program::CommandError;
 
 #[derive(Template)]
 #[template(path = "job.html")]
@@ -38,16 +38,10 @@ pub(crate) async fn page(viewer: Viewer, Path(id): Path<u64>) -> PageResult {
 
 /// The text of a JSON error line; other lines unchanged.
 fn readable(line: &str) -> String {
-    let Ok(value) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
-    let texts = |name: &str| value["error"][name].as_array().cloned().unwrap_or_default();
-    let Some(message) = value["error"]["message"].as_str() else { return line.to_owned() };
-    let mut text = format!("error: {message}");
-    for (word, name) in [("cause", "causes"), ("hint", "hints")] {
-        for one in texts(name).iter().filter_map(Value::as_str) {
-            text.push_str(&format!("\n  {word}: {one}"));
-        }
-    }
-    text
+    let Some(error) = CommandError::of_line(line) else { return line.to_owned() };
+    let causes = error.causes.iter().map(|cause| format!("\n  cause: {cause}"));
+    let hints = error.hints.iter().map(|hint| format!("\n  hint: {hint}"));
+    format!("error: {}", error.message) + &causes.chain(hints).collect::<String>()
 }
 
 /// Starts a command and redirects to its page.

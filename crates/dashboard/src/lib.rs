@@ -12,7 +12,6 @@ mod guard;
 mod install;
 mod job_page;
 mod jobs;
-mod links;
 mod live_chat;
 mod page;
 mod program;

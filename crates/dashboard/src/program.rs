@@ -54,19 +54,22 @@ impl CommandError {
     }
 }
 
-impl From<serde_json::Error> for CommandError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::new(error.to_string())
-    }
-}
-
 impl Program {
     /// The parsed JSON output of a command.
     pub(crate) async fn read<T: DeserializeOwned>(
         &self,
         words: &[&str],
     ) -> Result<T, CommandError> {
-        Ok(T::deserialize(self.json(words).await?)?)
+        parsed(self.json(words).await?)
+    }
+
+    /// The list under this key in the JSON output of a command.
+    pub(crate) async fn list<T: DeserializeOwned>(
+        &self,
+        key: &str,
+        words: &[&str],
+    ) -> Result<Vec<T>, CommandError> {
+        list(key, self.json(words).await?)
     }
 
     /// The JSON output of a command.
@@ -127,6 +130,18 @@ impl Program {
             .spawn();
         child.map_err(|error| cannot_run(&error))
     }
+}
+
+/// The list under this key.
+pub(crate) fn list<T: DeserializeOwned>(
+    key: &str,
+    mut value: Value,
+) -> Result<Vec<T>, CommandError> {
+    parsed(value.get_mut(key).map(Value::take).unwrap_or_default())
+}
+
+fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, CommandError> {
+    serde_json::from_value(value).map_err(|error| CommandError::new(error.to_string()))
 }
 
 fn cannot_run(error: &std::io::Error) -> CommandError {

@@ -17,10 +17,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 
-use crate::access::{Access, plain};
+use crate::access::{Access, Links, plain};
 use crate::guard::guard;
 use crate::jobs::Jobs;
-use crate::links::Links;
 use crate::live_chat::LiveChats;
 use crate::program::Program;
 use crate::server_watch::ServerWatch;
@@ -28,16 +27,8 @@ use crate::state::{App, Shared};
 use crate::{chat, chats, install, job_page, server_edit, servers, sign_in, stored, tools};
 
 const OWN_ASSETS: [Asset; 2] = [
-    Asset {
-        name: "chat.js",
-        media_type: "text/javascript; charset=utf-8",
-        text: include_str!("../assets/chat.js"),
-    },
-    Asset {
-        name: "dashboard.css",
-        media_type: "text/css; charset=utf-8",
-        text: include_str!("../assets/dashboard.css"),
-    },
+    Asset::new("chat.js", "text/javascript; charset=utf-8", include_str!("../assets/chat.js")),
+    Asset::new("dashboard.css", "text/css; charset=utf-8", include_str!("../assets/dashboard.css")),
 ];
 const CHECK: Duration = Duration::from_secs(1);
 const MAX_REQUEST_BYTES: u64 = 64 * 1024;

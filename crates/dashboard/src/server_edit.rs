@@ -5,10 +5,10 @@ use axum::extract::Path;
 use pages::{Fields, Frame, redirect};
 use serde_json::{Map, Value, json};
 
-use crate::install::{Preview, Previews};
+use crate::install::Preview;
 use crate::job_page;
 use crate::page::{PageResult, Viewer, show};
-use crate::program::CommandError;
+use crate::program::{CommandError, list};
 use crate::servers::{Configuration, Problem, path, saved};
 
 #[derive(Template)]
@@ -81,9 +81,8 @@ async fn preview(viewer: &Viewer) -> Result<(String, Vec<Preview>), CommandError
         pasted => pasted.to_owned(),
     };
     let words = ["mcp", "add", "--preview", "--paste", "-"];
-    let previews: Previews =
-        serde_json::from_value(viewer.app.program.json_with(&words, &text).await?)?;
-    Ok((text, previews.servers))
+    let previews = list("servers", viewer.app.program.json_with(&words, &text).await?)?;
+    Ok((text, previews))
 }
 
 /// The form as a configuration entry, as the documentation of a server has it.

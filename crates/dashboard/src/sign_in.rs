@@ -11,7 +11,7 @@ use crate::page::{PageResult, Viewer, show};
 /// Output of `agent mcp status --json`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Standing {
+struct SignIn {
     server: String,
     state: String,
     signed_in: bool,
@@ -27,19 +27,14 @@ struct Client {
     kind: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Standings {
-    servers: Vec<Standing>,
-}
-
 #[derive(Template)]
 #[template(path = "sign_ins.html")]
 struct SignInsPage {
     frame: Frame,
-    rows: Vec<Standing>,
+    rows: Vec<SignIn>,
 }
 
-impl Standing {
+impl SignIn {
     fn tag(&self) -> Html {
         tag(if self.signed_in { "good" } else { "warn" }, &self.state)
     }
@@ -50,7 +45,7 @@ impl Standing {
 }
 
 pub(crate) async fn list(viewer: Viewer) -> PageResult {
-    let Standings { servers: rows } = viewer.app.program.read(&["mcp", "status"]).await?;
+    let rows = viewer.app.program.list("servers", &["mcp", "status"]).await?;
     show(&SignInsPage { frame: viewer.frame("Sign-ins"), rows })
 }
 

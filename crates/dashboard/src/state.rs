@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use pages::AssetSet;
 
-use crate::access::Access;
+use crate::access::{Access, Links};
 use crate::jobs::Jobs;
-use crate::links::Links;
 use crate::live_chat::LiveChats;
 use crate::program::Program;
 use crate::server_watch::ServerWatch;

@@ -8,16 +8,11 @@ use serde::Deserialize;
 use crate::job_page;
 use crate::page::{PageResult, Viewer, show};
 
+/// Output of `agent mcp approvals --json`.
 #[derive(Debug, Deserialize)]
 struct Approval {
     server: String,
     tool: String,
-}
-
-/// Output of `agent mcp approvals --json`.
-#[derive(Debug, Deserialize)]
-struct Approvals {
-    approvals: Vec<Approval>,
 }
 
 #[derive(Template)]
@@ -102,7 +97,7 @@ impl ModelFile {
 }
 
 pub(crate) async fn approvals(viewer: Viewer) -> PageResult {
-    let Approvals { approvals: rows } = viewer.app.program.read(&["mcp", "approvals"]).await?;
+    let rows = viewer.app.program.list("approvals", &["mcp", "approvals"]).await?;
     show(&ApprovalsPage { frame: viewer.frame("Approvals"), rows })
 }
 

@@ -14,6 +14,7 @@ use crate::state::App;
 /// Larger results are truncated.
 const MAX_SHOWN_BYTES: usize = 256 * 1024;
 
+/// Output of `agent mcp tools --json`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct Tool {
@@ -69,15 +70,8 @@ struct ToolPage {
     is_error: bool,
 }
 
-/// Output of `agent mcp tools --json`.
-#[derive(Debug, Deserialize)]
-struct Tools {
-    tools: Vec<Tool>,
-}
-
 async fn tools(app: &App, server: &str) -> Result<Vec<Tool>, CommandError> {
-    let words = ["mcp", "tools", "--schema", "--all", "--", server];
-    Ok(app.program.read::<Tools>(&words).await?.tools)
+    app.program.list("tools", &["mcp", "tools", "--schema", "--all", "--", server]).await
 }
 
 pub(crate) async fn list(viewer: Viewer, Path(server): Path<String>) -> PageResult {

@@ -2,7 +2,6 @@
 
 mod charset;
 mod html;
-mod json;
 
 use std::time::{Duration, Instant};
 
@@ -62,7 +61,9 @@ pub(crate) fn document(job: &PageJob, bytes: &[u8]) -> Result<Document, Rejectio
         }
         PageKind::Json => {
             let text = charset::decode(bytes, content_type, Declarations::Ignored);
-            Document { content: json::pretty(&text).unwrap_or(text), ..Document::default() }
+            let pretty = wire::json::pretty(&text);
+            let content = pretty.map_or(text, |pretty| pretty.replace('\u{feff}', ""));
+            Document { content, ..Document::default() }
         }
         PageKind::Text => {
             let text = charset::decode(bytes, content_type, Declarations::Used);

@@ -12,28 +12,29 @@ use crate::secure;
 /// One file.
 #[derive(Debug, Clone, Copy)]
 pub struct Asset {
-    /// Its name.
-    pub name: &'static str,
-    /// Its media type.
-    pub media_type: &'static str,
+    name: &'static str,
+    media_type: &'static str,
     /// Its content.
     pub text: &'static str,
 }
 
 /// Colours, fonts and basic elements of every page.
 pub const BASE_STYLE: Asset =
-    asset("base.css", "text/css; charset=utf-8", include_str!("../assets/base.css"));
+    Asset::new("base.css", "text/css; charset=utf-8", include_str!("../assets/base.css"));
 
 /// The files of every page.
 const SHARED: [Asset; 4] = [
     BASE_STYLE,
-    asset("pages.css", "text/css; charset=utf-8", include_str!("../assets/pages.css")),
-    asset("pages.js", "text/javascript; charset=utf-8", include_str!("../assets/pages.js")),
-    asset("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg")),
+    Asset::new("pages.css", "text/css; charset=utf-8", include_str!("../assets/pages.css")),
+    Asset::new("pages.js", "text/javascript; charset=utf-8", include_str!("../assets/pages.js")),
+    Asset::new("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg")),
 ];
 
-const fn asset(name: &'static str, media_type: &'static str, text: &'static str) -> Asset {
-    Asset { name, media_type, text }
+impl Asset {
+    /// A file of the program.
+    pub const fn new(name: &'static str, media_type: &'static str, text: &'static str) -> Self {
+        Self { name, media_type, text }
+    }
 }
 
 /// The files of a site.

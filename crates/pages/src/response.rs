@@ -6,7 +6,7 @@ use axum::http::header::{
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 
 /// Only scripts, styles and requests of this site, nothing inline, no frames. The referrer
 /// policy is not `no-referrer`, with which browsers send `Origin: null` in forms.
@@ -34,8 +34,7 @@ pub fn secure(headers: &mut HeaderMap) {
 
 /// A page.
 pub fn html(status: StatusCode, page: String) -> Response {
-    let mut response = Response::new(Body::from(page));
-    *response.status_mut() = status;
+    let mut response = (status, Body::from(page)).into_response();
     secure(response.headers_mut());
     let media_type = HeaderValue::from_static("text/html; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, media_type);

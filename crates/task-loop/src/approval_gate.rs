@@ -12,36 +12,11 @@ use std::sync::Arc;
 use mcp_client::config::{ApprovalMode, Trust};
 use mcp_client::registry::{RegisteredTool, ToolAction};
 use serde_json::Value;
-use usage_metrics::catalogue::ApprovalOutcome;
 
 use crate::approval_memory::{ApprovalMemory, ApprovalStore, ApprovedTool};
 use crate::person::{ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, Person};
 
 const MAX_DEFINITION_BYTES: usize = 64 * 1024;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    NotRequired,
-    Approved,
-    Denied,
-    Stopped,
-    /// Approval is needed, but there is no person to ask.
-    Absent,
-}
-
-impl Verdict {
-    pub fn is_yes(self) -> bool {
-        matches!(self, Self::NotRequired | Self::Approved)
-    }
-
-    pub fn counted(self) -> Option<ApprovalOutcome> {
-        match self {
-            Self::NotRequired => None,
-            Self::Approved => Some(ApprovalOutcome::Approved),
-            Self::Denied | Self::Stopped | Self::Absent => Some(ApprovalOutcome::Denied),
-        }
-    }
-}
 
 /// Approvals from the command line.
 #[derive(Debug, Clone, Default)]
@@ -55,9 +30,10 @@ pub struct PreApprovals {
 #[derive(Debug)]
 pub struct ApprovalGate {
     store: Box<dyn ApprovalStore>,
-    person: Arc<dyn Person>,
+    person: Option<Arc<dyn Person>>,
     beforehand: PreApprovals,
-    /// The servers of project files, with the project folder of each.
+    /// The servers of project files, with the project folder of each. Their approvals apply in the
+    /// same project only.
     projects: BTreeMap<String, PathBuf>,
     /// Serializes questions and changes of the file.
     memory: tokio::sync::Mutex<()>,
@@ -67,26 +43,25 @@ impl ApprovalGate {
     /// Asks `person` unless `beforehand` decides.
     pub fn new(
         store: Box<dyn ApprovalStore>,
-        person: Arc<dyn Person>,
+        person: Option<Arc<dyn Person>>,
         beforehand: PreApprovals,
+        projects: BTreeMap<String, PathBuf>,
     ) -> Self {
-        let (projects, memory) = (BTreeMap::new(), tokio::sync::Mutex::default());
+        let memory = tokio::sync::Mutex::default();
         Self { store, person, beforehand, projects, memory }
     }
 
-    /// These servers belong to projects: their approvals apply in the same project only.
-    #[must_use]
-    pub fn in_projects(mut self, projects: BTreeMap<String, PathBuf>) -> Self {
-        self.projects = projects;
-        self
-    }
-
-    pub async fn decide(&self, entry: &RegisteredTool, arguments: &Value) -> io::Result<Verdict> {
+    /// The answer to the question about a call; `None` if it needs no approval.
+    pub async fn decide(
+        &self,
+        entry: &RegisteredTool,
+        arguments: &Value,
+    ) -> io::Result<Option<ApprovalAnswer>> {
         let is_read_only = match &entry.action {
             ToolAction::Tool(tool) => tool.read_only(),
             // Utilities are known to only read.
             _ if entry.needs_approval() => true,
-            _ => return Ok(Verdict::NotRequired),
+            _ => return Ok(None),
         };
         let _one_at_a_time = self.memory.lock().await;
         let now =
@@ -98,20 +73,20 @@ impl ApprovalGate {
         if !is_changed {
             if entry.needs_approval() {
                 if is_always && entry.approval != Some(ApprovalMode::Always) {
-                    return Ok(Verdict::Approved);
+                    return Ok(Some(ApprovalAnswer::Always));
                 }
             } else {
                 // A tool that always claimed to be read-only was never approved.
                 if before.is_none() && !is_read_only {
                     self.remember(entry, now)?;
                 }
-                return Ok(Verdict::NotRequired);
+                return Ok(None);
             }
         }
         let is_named = self.beforehand.servers.contains(&*entry.server);
         if is_named || self.beforehand.yes && entry.trust == Trust::Full {
             self.remember(entry, now)?;
-            return Ok(Verdict::Approved);
+            return Ok(Some(ApprovalAnswer::Once));
         }
         let why = match (before, entry.approval) {
             (Some(before), _) if is_changed => ApprovalReason::Changed {
@@ -123,18 +98,16 @@ impl ApprovalGate {
             (_, None) => ApprovalReason::Untrusted,
         };
         let (call, within) = (entry.approval_request(arguments), CallContext::Task);
-        let said = self.person.approve(ApprovalQuestion { call, why, within }).await;
-        if matches!(said, ApprovalAnswer::Once | ApprovalAnswer::Always) {
+        let answer = match &self.person {
+            Some(person) => person.approve(ApprovalQuestion { call, why, within }).await,
+            None => ApprovalAnswer::Absent,
+        };
+        if answer.is_yes() {
             let always =
-                said == ApprovalAnswer::Always || entry.approval == Some(ApprovalMode::Once);
+                answer == ApprovalAnswer::Always || entry.approval == Some(ApprovalMode::Once);
             self.remember(entry, ApprovedTool { always, ..now })?;
         }
-        Ok(match said {
-            ApprovalAnswer::Once | ApprovalAnswer::Always => Verdict::Approved,
-            ApprovalAnswer::No => Verdict::Denied,
-            ApprovalAnswer::Stop => Verdict::Stopped,
-            ApprovalAnswer::Absent => Verdict::Absent,
-        })
+        Ok(Some(answer))
     }
 
     fn remember(&self, entry: &RegisteredTool, now: ApprovedTool) -> io::Result<()> {

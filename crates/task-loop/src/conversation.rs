@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::attachment::{Attachment, MediaKind};
-use crate::end::TaskEnd;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
@@ -182,16 +181,7 @@ impl Conversation {
 
     /// Adds a result with the reason to every call without one: models reject open calls. Returns
     /// these calls.
-    pub(crate) fn close_open_calls(&mut self, end: &TaskEnd) -> Vec<Call> {
-        self.answer_open_calls(&format!("the task ended ({end})"))
-    }
-
-    /// As above, for a stored conversation of a killed program.
-    pub fn close_lost_calls(&mut self) -> Vec<Call> {
-        self.answer_open_calls("the program ended")
-    }
-
-    fn answer_open_calls(&mut self, why: &str) -> Vec<Call> {
+    pub fn close_open_calls(&mut self, why: &str) -> Vec<Call> {
         let Some(at) = self.messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }))
         else {
             return Vec::new();

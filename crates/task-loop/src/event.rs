@@ -49,7 +49,7 @@ impl Event<'_> {
             }
             Self::Called { call, outcome } => json!({
                 "type": "tool_result", "id": call.id, "name": call.name,
-                "outcome": outcome.how.word(), "text": outcome.text,
+                "outcome": outcome.how.text(), "text": outcome.text,
                 "attachments": outcome.attachments.iter().map(described).collect::<Vec<_>>(),
                 "milliseconds": millis(outcome.took), "charge_micros": outcome.charge_micros,
             }),

@@ -19,7 +19,6 @@ mod context_window;
 pub mod conversation;
 pub mod end;
 pub mod event;
-pub mod limits;
 pub mod member;
 pub mod metrics;
 pub mod model;
@@ -37,5 +36,8 @@ mod usage;
 pub use attacher::Attacher;
 pub use nearest::nearest;
 pub use sanitizer::Sanitizer;
-pub use task::{OldTurns, TaskContext, TaskResult, UserInput, compact, run};
+pub use task::{
+    Bounds, DEFAULT_ROUNDS, MAX_ROUNDS, MAX_TIME, OldTurns, TaskContext, TaskResult, UserInput,
+    compact, run,
+};
 pub use usage::TaskUsage;

@@ -1,6 +1,5 @@
 //! HTTP client of the member service: one address, one key, JSON responses and event streams.
 
-mod document;
 mod error;
 mod events;
 
@@ -145,8 +144,10 @@ impl MemberResponse {
         self.charge_micros().map(|micros| format!("{} credits", credits(micros)))
     }
 
+    /// The JSON with lines and indentation; fields keep their order, and numbers their digits.
     pub fn document(&self) -> Result<String, MemberError> {
-        document::set(&self.body).map_err(|error| MemberError::nonsense(&error))
+        let pretty = wire::json::pretty(&String::from_utf8_lossy(&self.body));
+        pretty.map(|text| text + "\n").map_err(|error| MemberError::nonsense(&error))
     }
 
     pub fn receipt(&self) -> Option<&str> {

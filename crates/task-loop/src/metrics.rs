@@ -13,6 +13,7 @@ use usage_metrics::recorder::Recorder;
 use crate::end::TaskEnd;
 use crate::member::MemberError;
 use crate::model::{Model, Reply};
+use crate::person::ApprovalAnswer;
 use crate::toolbox::CallOutcome;
 use crate::usage::TaskUsage;
 
@@ -45,7 +46,7 @@ impl TaskMetrics {
         });
     }
 
-    pub(crate) fn model_called(&self, asked: &Model, answer: &Result<&Reply, &MemberError>) {
+    pub(crate) fn model_called(&self, asked: &Model, answer: Result<&Reply, &MemberError>) {
         let answered = answer.ok().and_then(|reply| reply.model.as_deref());
         let outcome =
             if answer.is_ok() { ModelCallOutcome::Success } else { ModelCallOutcome::Failed };
@@ -72,15 +73,14 @@ impl TaskMetrics {
     }
 
     pub(crate) fn tool_called(&self, outcome: &CallOutcome) {
-        let answer = outcome.approval.counted();
-        if let Some(answer) = answer {
-            self.recorder
-                .count(&ToolApproval { attribution: Attribution::ToolCall, outcome: answer });
+        let answer = outcome.approval.map(ApprovalAnswer::counted);
+        if let Some(outcome) = answer {
+            self.recorder.count(&ToolApproval { attribution: Attribution::ToolCall, outcome });
         }
         self.recorder.count(&ToolCall {
             approval_outcome: tool::call_approval(answer),
             latency_bucket: bucket::latency(outcome.took),
-            outcome: outcome.how.counted(),
+            outcome: outcome.how,
             retry_count_bucket: RetryBucket::Zero,
             tool_category: outcome.category,
         });

@@ -84,7 +84,8 @@ pub(crate) struct Reply {
     pub text: String,
     pub calls: Vec<Call>,
     pub finish: Finish,
-    pub usage: Usage,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
     /// The model that answered, by its own name.
     pub model: Option<String>,
     pub charge_micros: i64,
@@ -97,12 +98,6 @@ pub(crate) enum Finish {
     Stop,
     Length,
     Filtered,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
-    pub input: u64,
-    pub output: u64,
 }
 
 /// A model in the list of a service. Only the id is always present.
@@ -251,11 +246,6 @@ impl Model {
             body["stop"] = limits.stop.clone().into();
         }
         self.stream(path, &body, conversation.scope, hear).await
-    }
-
-    pub async fn others(&self) -> Vec<String> {
-        let list = self.listed().await.unwrap_or_default();
-        list.into_iter().map(|listed| listed.id).collect()
     }
 
     pub async fn listed(&self) -> Result<Vec<ListedModel>, MemberError> {

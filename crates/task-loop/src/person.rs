@@ -4,6 +4,7 @@ use std::fmt;
 
 use mcp_client::host::{ApprovalRequest, BoxFuture};
 use serde_json::{Map, Value};
+use usage_metrics::catalogue::ApprovalOutcome;
 
 #[derive(Debug, Clone)]
 pub struct ApprovalQuestion {
@@ -36,7 +37,29 @@ pub enum ApprovalAnswer {
     Always,
     No,
     Stop,
+    /// There is no person to ask.
     Absent,
+}
+
+impl ApprovalQuestion {
+    pub fn answers(&self) -> &'static [ApprovalAnswer] {
+        use ApprovalAnswer::{Always, No, Once, Stop};
+        match self.within {
+            CallContext::Task if self.why == ApprovalReason::EveryCall => &[Once, No, Stop],
+            CallContext::Task => &[Once, Always, No, Stop],
+            CallContext::OneCall => &[Once, No],
+        }
+    }
+}
+
+impl ApprovalAnswer {
+    pub fn is_yes(self) -> bool {
+        matches!(self, Self::Once | Self::Always)
+    }
+
+    pub(crate) fn counted(self) -> ApprovalOutcome {
+        if self.is_yes() { ApprovalOutcome::Approved } else { ApprovalOutcome::Denied }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -69,21 +92,4 @@ pub trait Person: fmt::Debug + Send + Sync {
     fn fill(&self, form: FormRequest) -> BoxFuture<FormAnswer>;
 
     fn allow_sampling(&self, wish: SamplingRequest) -> BoxFuture<ApprovalAnswer>;
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct NoPerson;
-
-impl Person for NoPerson {
-    fn approve(&self, _: ApprovalQuestion) -> BoxFuture<ApprovalAnswer> {
-        Box::pin(std::future::ready(ApprovalAnswer::Absent))
-    }
-
-    fn fill(&self, _: FormRequest) -> BoxFuture<FormAnswer> {
-        Box::pin(std::future::ready(FormAnswer::Cancelled))
-    }
-
-    fn allow_sampling(&self, _: SamplingRequest) -> BoxFuture<ApprovalAnswer> {
-        Box::pin(std::future::ready(ApprovalAnswer::Absent))
-    }
 }

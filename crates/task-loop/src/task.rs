@@ -4,7 +4,7 @@ mod round;
 mod summary;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use self::summary::compact;
 use mcp_client::schema::violation;
@@ -16,7 +16,6 @@ use crate::context_window::{self, ContextWindow};
 use crate::conversation::{Call, Conversation, Message};
 use crate::end::TaskEnd;
 use crate::event::{Event, Listener};
-use crate::limits::Bounds;
 use crate::member::MemberError;
 use crate::metrics::TaskMetrics;
 use crate::model::{Finish, Limits, Model, Question, Reply};
@@ -28,6 +27,19 @@ use crate::usage::TaskUsage;
 const MAX_MISMATCHES: u32 = 3;
 /// Maximum consecutive rounds with nothing but denials before the task ends.
 const MAX_DENIED_ROUNDS: u32 = 3;
+
+pub const DEFAULT_ROUNDS: u32 = 50;
+pub const MAX_ROUNDS: u32 = 1000;
+pub const MAX_TIME: Duration = Duration::from_hours(24);
+
+/// The limits of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    pub rounds: u32,
+    pub time: Duration,
+    /// Maximum cost, in micro-credits.
+    pub micros: Option<i64>,
+}
 
 /// Handling of old turns that do not fit the window of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,16 +216,17 @@ impl<'a, 'b> RunningTask<'a, 'b> {
             self.coming = None;
             match asked {
                 Ok(reply) => {
-                    self.answered(&Ok(&reply));
-                    self.spend(&reply);
+                    self.count_reply(Ok(&reply));
                     return Ok(reply);
                 }
                 Err(trouble) if context_window::is_too_long(&trouble) && window.shrink() => {}
                 // Few services list what their models accept, so a model may reject attachments.
-                Err(trouble) if is_rejection(&trouble) && self.drop_rejected_attachments() => {}
+                Err(trouble)
+                    if matches!(trouble.status(), Some(400 | 413 | 415 | 422))
+                        && self.drop_rejected_attachments() => {}
                 Err(trouble) => {
                     let Some(wait) = patience.wait_for(&trouble, told) else {
-                        self.answered(&Err(&trouble));
+                        self.count_reply(Err(&trouble));
                         return Err(TaskEnd::Trouble(trouble));
                     };
                     self.spent.retries += 1;
@@ -234,15 +247,14 @@ impl<'a, 'b> RunningTask<'a, 'b> {
         true
     }
 
-    fn spend(&mut self, reply: &Reply) {
-        self.spent.input_tokens += reply.usage.input;
-        self.spent.output_tokens += reply.usage.output;
-        self.spent.charge_micros += reply.charge_micros;
-    }
-
-    fn answered(&mut self, answer: &Result<&Reply, &MemberError>) {
+    fn count_reply(&mut self, reply: Result<&Reply, &MemberError>) {
         self.spent.model_calls += 1;
-        self.context.counting.model_called(self.context.model, answer);
+        self.context.counting.model_called(self.context.model, reply);
+        if let Ok(reply) = reply {
+            self.spent.input_tokens += reply.input_tokens;
+            self.spent.output_tokens += reply.output_tokens;
+            self.spent.charge_micros += reply.charge_micros;
+        }
     }
 
     fn leave(&mut self, end: &TaskEnd) -> TaskUsage {
@@ -259,7 +271,7 @@ impl<'a, 'b> RunningTask<'a, 'b> {
             self.spent.tool_calls += 1;
             self.context.counting.tool_cancelled();
         }
-        self.conversation.close_open_calls(end);
+        self.conversation.close_open_calls(&format!("the task ended ({end})"));
         if !running.is_empty() {
             self.listener.event(Event::Unfinished { calls: &running });
         }
@@ -299,9 +311,4 @@ fn json_answer(answer: &str) -> Option<Value> {
     let fenced = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let text = fenced.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner));
     serde_json::from_str(text.trim()).ok()
-}
-
-/// Whether the service understood the request and would reject it again.
-fn is_rejection(trouble: &MemberError) -> bool {
-    matches!(trouble.status(), Some(400 | 413 | 415 | 422))
 }

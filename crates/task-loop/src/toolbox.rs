@@ -18,11 +18,12 @@ use mcp_client::{Client, Error, ProgressSink};
 use serde_json::{Value, json};
 use usage_metrics::catalogue::{ToolCategory, ToolOutcome};
 
-use crate::approval_gate::{ApprovalGate, Verdict};
+use crate::approval_gate::ApprovalGate;
 use crate::attacher::Attacher;
 use crate::attachment::{Attachment, MediaKind};
 use crate::conversation::Call;
 use crate::nearest::nearest;
+use crate::person::ApprovalAnswer;
 use crate::sanitizer::Sanitizer;
 use crate::server_instructions;
 use crate::untrusted::is_unsafe;
@@ -53,38 +54,29 @@ pub struct Definition {
     pub tokens: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallStatus {
-    Done,
-    Failed,
-    TimedOut,
-    Blocked,
-}
-
-impl CallStatus {
-    pub fn word(self) -> &'static str {
-        self.counted().text()
-    }
-
-    pub fn counted(self) -> ToolOutcome {
-        match self {
-            Self::Done => ToolOutcome::Success,
-            Self::Failed => ToolOutcome::Failed,
-            Self::TimedOut => ToolOutcome::TimedOut,
-            Self::Blocked => ToolOutcome::Blocked,
-        }
-    }
-}
-
 #[derive(Debug, Clone)]
 pub struct CallOutcome {
-    pub how: CallStatus,
+    pub how: ToolOutcome,
     pub text: String,
     pub attachments: Vec<Attachment>,
     pub took: Duration,
     pub charge_micros: Option<i64>,
-    pub approval: Verdict,
+    /// `None` if none was required.
+    pub approval: Option<ApprovalAnswer>,
     pub category: ToolCategory,
+}
+
+#[derive(Debug, Default)]
+pub struct ToolboxOptions {
+    pub own: Vec<Arc<dyn OwnTool>>,
+    /// The servers whose calls can run in parallel.
+    pub parallel: BTreeSet<String>,
+    /// Maximum tokens of all definitions before tools have to be searched.
+    pub max_tokens: u32,
+    /// No tools are offered.
+    pub is_closed: bool,
+    /// The kinds of attachments that the model accepts.
+    pub accepts: BTreeSet<MediaKind>,
 }
 
 #[derive(Debug)]
@@ -92,13 +84,8 @@ pub struct Toolbox {
     client: Client,
     gate: ApprovalGate,
     shown: Sanitizer,
-    own: Vec<Arc<dyn OwnTool>>,
-    parallel: BTreeSet<String>,
-    /// Maximum tokens of all definitions before tools have to be searched.
-    most_tokens: u32,
-    is_closed: bool,
     attacher: Arc<Attacher>,
-    accepts: BTreeSet<MediaKind>,
+    options: ToolboxOptions,
     found: Mutex<BTreeSet<Arc<str>>>,
 }
 
@@ -108,44 +95,9 @@ impl Toolbox {
         gate: ApprovalGate,
         shown: Sanitizer,
         attacher: Arc<Attacher>,
+        options: ToolboxOptions,
     ) -> Self {
-        Self {
-            client,
-            gate,
-            shown,
-            own: Vec::new(),
-            parallel: BTreeSet::new(),
-            most_tokens: u32::MAX,
-            is_closed: false,
-            attacher,
-            accepts: BTreeSet::new(),
-            found: Mutex::default(),
-        }
-    }
-
-    #[must_use]
-    pub fn with(mut self, tool: Arc<dyn OwnTool>) -> Self {
-        self.own.push(tool);
-        self
-    }
-
-    #[must_use]
-    pub fn parallel(mut self, servers: impl IntoIterator<Item = String>) -> Self {
-        self.parallel = servers.into_iter().collect();
-        self
-    }
-
-    /// Sets the maximum tokens before tools have to be searched.
-    #[must_use]
-    pub fn most_tokens(mut self, tokens: u32) -> Self {
-        self.most_tokens = tokens;
-        self
-    }
-
-    #[must_use]
-    pub fn accepts(mut self, kinds: BTreeSet<MediaKind>) -> Self {
-        self.accepts = kinds;
-        self
+        Self { client, gate, shown, attacher, options, found: Mutex::default() }
     }
 
     /// The attachments of a result, prompt or resource for the model. The text notes what was
@@ -155,21 +107,16 @@ impl Toolbox {
         all: &[content::Attachment],
         text: &mut String,
     ) -> Vec<Attachment> {
-        self.attacher.attach_all(all, &self.accepts, text).await
-    }
-
-    #[must_use]
-    pub fn closed(mut self) -> Self {
-        self.is_closed = true;
-        self
+        self.attacher.attach_all(all, &self.options.accepts, text).await
     }
 
     pub fn offered(&self) -> Vec<Definition> {
-        if self.is_closed {
+        if self.options.is_closed {
             return Vec::new();
         }
         let registry = self.client.registry();
-        let mut offered: Vec<Definition> = self.own.iter().map(|own| own.definition()).collect();
+        let own = self.options.own.iter();
+        let mut offered: Vec<Definition> = own.map(|own| own.definition()).collect();
         if self.must_find(&registry) {
             offered.push(find::definition(&registry));
             let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,7 +128,11 @@ impl Toolbox {
     }
 
     pub(crate) fn instructions(&self) -> Option<String> {
-        if self.is_closed { None } else { server_instructions::text(&self.client.instructions()) }
+        if self.options.is_closed {
+            None
+        } else {
+            server_instructions::text(&self.client.instructions())
+        }
     }
 
     pub fn registry(&self) -> Arc<Registry> {
@@ -190,7 +141,7 @@ impl Toolbox {
 
     fn must_find(&self, registry: &Registry) -> bool {
         let all: u32 = registry.entries().map(|entry| entry.tokens).sum();
-        all > self.most_tokens
+        all > self.options.max_tokens
     }
 
     pub fn server(&self, tool: &str) -> Option<Arc<str>> {
@@ -202,7 +153,7 @@ impl Toolbox {
     pub(crate) fn is_parallel(&self, call: &Call) -> bool {
         let registry = self.client.registry();
         registry.lookup(&call.name).is_some_and(|entry| {
-            self.parallel.contains(&*entry.server)
+            self.options.parallel.contains(&*entry.server)
                 || match &entry.action {
                     ToolAction::Tool(tool) => tool.read_only() && entry.trust == Trust::Full,
                     _ => true,
@@ -229,45 +180,49 @@ impl Toolbox {
             Ok(arguments) => arguments,
             Err(why) => return blocked(why),
         };
-        if self.is_closed {
+        if self.options.is_closed {
             return blocked("not run: no tools are available".to_owned());
         }
-        if let Some(own) = self.own.iter().find(|own| *own.definition().name == call.name) {
-            return own_outcome(own.as_ref(), arguments).await;
+        if let Some(own) = self.options.own.iter().find(|own| *own.definition().name == call.name) {
+            let (how, text) = match own.call(arguments).await {
+                Ok(text) => (ToolOutcome::Success, text),
+                Err(text) => (ToolOutcome::Failed, format!("error: {text}")),
+            };
+            return CallOutcome { how, text, category: own.category(), ..blocked(String::new()) };
         }
         let registry = self.client.registry();
         if call.name == find::NAME && self.must_find(&registry) {
             return self.find(&registry, &arguments);
         }
         let Some(entry) = registry.lookup(&call.name) else {
-            let text = unknown(&call.name, &registry, &self.own);
+            let text = unknown(&call.name, &registry, &self.options.own);
             return CallOutcome { category: ToolCategory::Unknown, ..blocked(text) };
         };
-        let verdict = match self.gate.decide(entry, &arguments).await {
-            Ok(verdict) => verdict,
+        let approval = match self.gate.decide(entry, &arguments).await {
+            Ok(approval) => approval,
             Err(error) => return blocked(error.to_string()),
         };
-        if !verdict.is_yes() {
-            let text = match verdict {
-                Verdict::Absent => "not run: approval is required, but no user is present",
+        if let Some(refusal) = approval.filter(|answer| !answer.is_yes()) {
+            let text = match refusal {
+                ApprovalAnswer::Absent => "not run: approval is required, but no user is present",
                 _ => "not run: the user declined the call",
             };
-            return CallOutcome { approval: verdict, ..blocked(text.to_owned()) };
+            return CallOutcome { approval, ..blocked(text.to_owned()) };
         }
         let approved = Some(entry.digest());
         let options = CallOptions { progress, approved, ..CallOptions::default() };
         let result = self.client.call(&call.name, arguments, options).await;
-        CallOutcome { approval: verdict, ..self.told(result).await }
+        CallOutcome { approval, ..self.call_outcome(result).await }
     }
 
-    async fn told(&self, result: Result<content::ToolOutcome, Error>) -> CallOutcome {
+    async fn call_outcome(&self, result: Result<content::ToolOutcome, Error>) -> CallOutcome {
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(error) => {
                 let how = match &error {
-                    Error::CallTimeout { .. } | Error::CallTooLong { .. } => CallStatus::TimedOut,
-                    Error::NotApproved { .. } => CallStatus::Blocked,
-                    _ => CallStatus::Failed,
+                    Error::CallTimeout { .. } | Error::CallTooLong { .. } => ToolOutcome::TimedOut,
+                    Error::NotApproved { .. } => ToolOutcome::Blocked,
+                    _ => ToolOutcome::Failed,
                 };
                 let text = self.shown.whole(&format!("error: {error}"));
                 return CallOutcome { how, text, ..blocked(String::new()) };
@@ -277,7 +232,7 @@ impl Toolbox {
         let cost = |meta: &Value| meta.get(CHARGE).or_else(|| meta.get(PRICE))?.as_i64();
         let charge = outcome.meta.as_ref().and_then(cost);
         let rendered = render(&outcome);
-        let how = if outcome.is_error { CallStatus::Failed } else { CallStatus::Done };
+        let how = if outcome.is_error { ToolOutcome::Failed } else { ToolOutcome::Success };
         let mut text =
             if rendered.text.is_empty() { "[nothing]".to_owned() } else { rendered.text };
         let attachments = self.attached(&rendered.attachments, &mut text).await;
@@ -294,7 +249,7 @@ impl Toolbox {
         let text = find::told(&found, query);
         let names = found.iter().map(|entry| Arc::clone(&entry.name));
         self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
-        CallOutcome { how: CallStatus::Done, text, category, ..blocked(String::new()) }
+        CallOutcome { how: ToolOutcome::Success, text, category, ..blocked(String::new()) }
     }
 }
 
@@ -309,23 +264,14 @@ fn of(entry: &RegisteredTool) -> Definition {
 
 fn blocked(text: String) -> CallOutcome {
     CallOutcome {
-        how: CallStatus::Blocked,
+        how: ToolOutcome::Blocked,
         text,
         attachments: Vec::new(),
         took: Duration::ZERO,
         charge_micros: None,
-        approval: Verdict::NotRequired,
+        approval: None,
         category: ToolCategory::Mcp,
     }
-}
-
-async fn own_outcome(own: &dyn OwnTool, arguments: Value) -> CallOutcome {
-    let category = own.category();
-    let (how, text) = match own.call(arguments).await {
-        Ok(text) => (CallStatus::Done, text),
-        Err(text) => (CallStatus::Failed, format!("error: {text}")),
-    };
-    CallOutcome { how, text, category, ..blocked(String::new()) }
 }
 
 fn arguments(text: &str) -> Result<Value, String> {

@@ -10,7 +10,8 @@ mod prometheus;
 use crate::merge::{MergeError, merge};
 use crate::package::Package;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// An array of packages.
     Json,

@@ -8,6 +8,7 @@ pub mod admin;
 pub mod capability;
 pub mod download;
 pub mod error;
+pub mod json;
 pub mod key;
 pub mod media;
 pub mod model;

@@ -9,7 +9,6 @@ mod library;
 mod news;
 mod reload;
 mod repl;
-mod save;
 mod session;
 mod show;
 mod slash_command;
@@ -84,13 +83,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if args.attended && !session.output.is_json() {
         return Err(Diagnostic::usage("--attended needs --json"));
     }
-    let kept = match &args.resume {
-        Some(id) => {
-            let id = Some(id.as_str()).filter(|id| !id.is_empty());
-            Some(archive.resume(id, session)?)
-        }
-        None => None,
-    };
+    let named = args.resume.as_deref().map(|id| Some(id).filter(|id| !id.is_empty()));
+    let kept = named.map(|id| archive.resume(id, session)).transpose()?;
     let questions = args.attended.then(Arc::<OpenQuestions>::default);
     let wanted = args.manner.wanted(kept.as_ref().map(|kept| &kept.tools));
     let wanted = TaskRequest { attended: questions.clone(), ..wanted };
@@ -98,16 +92,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         project::offer(session)?;
     }
     let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
-    setup.open(async |setup, client, interrupts| {
+    setup.open(async |setup, client, signals| {
         let surface = if args.attended { ExecutionSurface::Desktop } else { ExecutionSurface::Tui };
         let counting = setup.counting(Entrypoint::Interactive, surface);
-        let ready = interrupts.guard(async |stop| setup.ready(client, &counting, &stop).await);
+        let ready = signals.guard(async |stop| setup.ready(client, &counting, &stop).await);
         let model = ready.await??;
-        let bounds = args.manner.bounds(setup.bounds());
-        let found = session::ChatSetup { setup, client: client.clone(), counting, bounds, model };
-        let mut chat = ChatSession::begin(found, archive, session)?;
+        let mut chat = ChatSession::begin(setup, client, counting, model, session)?;
         if let Some(kept) = kept {
-            chat.resume(kept, args.manner.names_a_model()).await;
+            chat.resume(kept, args.manner.model.is_some()).await;
         }
         let mut input = if let Some(questions) = questions {
             Input::attended(questions, session)?
@@ -115,6 +107,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             let piece = if args.whole.is_some() { MessageUnit::Whole } else { MessageUnit::Line };
             Input::open(piece, &chat.library, session)?
         };
-        Box::pin(chat.converse(&mut input, interrupts)).await
+        Box::pin(chat.converse(&mut input, signals)).await
     })
 }

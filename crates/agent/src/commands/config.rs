@@ -34,23 +34,19 @@ Examples:
 
 pub(crate) fn run(command: &Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
-        Command::Reference => reference(session),
-        Command::Schema => session.output.json(&schema().published("config.yaml")),
+        Command::Reference => {
+            let chapters = own_schema().chapters("The file");
+            let page = include_str!("config/page.md").replace("<!-- keys -->\n", &chapters);
+            session.output.markdown(&format!("{}\n", page.trim_end()))
+        }
+        Command::Schema => {
+            let schema = own_schema()
+                .with_key("mcp_servers", mcp_client::config::schema().clone().named())
+                .with_key("mcp", mcp_client::config::schema_for_all().clone())
+                .with_other_keys();
+            session.output.json(&schema.published("config.yaml"))
+        }
     }
-}
-
-fn reference(session: &Session) -> Result<(), Diagnostic> {
-    let page = include_str!("config/page.md")
-        .replace("<!-- keys -->\n", &own_schema().chapters("The file"));
-    session.output.markdown(&format!("{}\n", page.trim_end()))
-}
-
-fn schema() -> Schema {
-    let (servers, for_all) = (mcp_client::config::schema(), mcp_client::config::schema_for_all());
-    own_schema()
-        .with_key("mcp_servers", servers.clone().named())
-        .with_key("mcp", for_all.clone())
-        .with_other_keys()
 }
 
 /// The schema without MCP servers, which have their own reference page.

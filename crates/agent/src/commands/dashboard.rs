@@ -1,11 +1,8 @@
 //! `agent dashboard`: servers, sign-ins, conversations and metrics in the browser.
 
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use dashboard::{Options, Program, metrics_frame};
-use serde_json::json;
-use tokio::net::TcpListener;
 
 use super::metrics;
 use crate::diagnostic::{Diagnostic, ErrorContext};
@@ -42,10 +39,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let runtime = runtime::started()?;
-    let result = runtime.block_on(serve(args, session));
-    runtime.shutdown_background();
-    result
+    runtime::run(serve(args, session))
 }
 
 async fn serve(args: &Args, session: &Session) -> Result<(), Diagnostic> {
@@ -54,14 +48,13 @@ async fn serve(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let socket = home.dashboard_socket();
     let link = args.link.as_deref();
     if let Some(address) = dashboard::ask_running(&socket, "/", link).await {
-        tell(&address, session)?;
+        view::print_address(&address, &session.output)?;
         view::open(&address, launch, &session.output).await;
         return Ok(());
     }
     config::made_folder_of(&socket).or_cannot("write to", &socket)?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).await;
-    let listener = listener.map_err(|error| view::cannot_listen(args.port, &error))?;
-    let stop = view::stop_signal().or_failed("cannot listen for Ctrl-C")?;
+    let listener = view::listen(args.port).await?;
+    let stop = view::stop_signal()?;
     let path = std::env::current_exe().or_failed("cannot find this program")?;
     let profile = session.profile().map(|name| format!("--profile={name}").into());
     let options = Options {
@@ -71,20 +64,12 @@ async fn serve(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         idle: Duration::from_mins(args.idle),
     };
     let output = session.output.clone();
-    let mut told = Ok(());
+    let mut printed = Ok(());
     let opened = |address: String| {
-        told = tell(&address, session);
+        printed = view::print_address(&address, &output);
         output.note("The dashboard is served on this machine only. Press Ctrl-C to stop.");
         tokio::spawn(async move { view::open(&address, launch, &output).await });
     };
     let served = dashboard::serve(listener, options, ("/", link), opened, stop).await;
-    served.or_failed("the dashboard failed").and(told)
-}
-
-fn tell(address: &str, session: &Session) -> Result<(), Diagnostic> {
-    if session.output.is_json() {
-        session.output.json_line(&json!({ "address": address }))
-    } else {
-        session.output.text(format!("{address}\n"))
-    }
+    served.or_failed("the dashboard failed").and(printed)
 }

@@ -7,7 +7,8 @@ pub(super) mod status;
 
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use usage_metrics::package::Package;
 use usage_metrics::schema::json_schema;
@@ -16,8 +17,9 @@ use usage_metrics::{export, merge};
 use uuid::Uuid;
 
 use self::inspect::{Inspection, Question, inspect};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::documents::{DEFAULT_MAX_BYTES, DocumentSplit, Source, sources};
+use crate::key_value::word;
 use crate::metrics_recorder::{decision, store_trouble};
 use crate::session::Session;
 use crate::view;
@@ -111,15 +113,11 @@ fn needed_store(session: &Session) -> Result<Store, Diagnostic> {
 /// All packages of this installation: the created ones, and previews of the next ones.
 fn own_packages(store: &Store) -> Result<Vec<Package>, Diagnostic> {
     let holdings = store.contents().map_err(|error| store_trouble(store.folder(), &error))?;
-    let mut packages = Vec::new();
-    for stored in holdings.made {
-        let package = Package::read(&stored.bytes).map_err(|error| {
-            Diagnostic::failed(format!("cannot read package {}", stored.package_id)).because(&error)
-        })?;
-        packages.push(package);
-    }
-    packages.extend(holdings.next);
-    Ok(packages)
+    let made = holdings.made.iter().map(|stored| {
+        let message = format!("cannot read package {}", stored.package_id);
+        Package::read(&stored.bytes).or_failed(message)
+    });
+    made.chain(holdings.next.into_iter().map(Ok)).collect()
 }
 
 /// Reads packages from paths; an invalid one is an error.
@@ -161,10 +159,7 @@ fn reset_id(session: &Session) -> Result<(), Diagnostic> {
     let mut store = needed_store(session)?;
     let folder = store.folder().clone();
     let install_id = store.reset_id().map_err(|error| store_trouble(&folder, &error))?;
-    if session.output.is_json() {
-        return session.output.json(&json!({ "install_id": install_id }));
-    }
-    session.output.text(format!("{install_id}\n"))
+    session.output.print(&json!({ "install_id": install_id }), format!("{install_id}\n"))
 }
 
 /// Validate packages and warn about suspicious values
@@ -236,8 +231,7 @@ pub(crate) struct Merge {
 fn merge(args: &Merge, session: &Session) -> Result<(), Diagnostic> {
     let packages = read_packages(&args.paths)?;
     let count = packages.len();
-    let merged = merge::merge(packages)
-        .map_err(|error| Diagnostic::failed("cannot add up these packages").because(&error))?;
+    let merged = merge::merge(packages).or_failed("cannot add up these packages")?;
     match &merged[..] {
         [one] => session.output.bytes(&one.to_bytes())?,
         many => {
@@ -261,17 +255,15 @@ pub(crate) struct Show {
 
 fn show(args: &Show, session: &Session) -> Result<(), Diagnostic> {
     let drafts = drafts(session)?;
-    let shown = if args.all { drafts.len() } else { drafts.len().min(1) };
-    for package in &drafts[..shown] {
-        session.output.bytes(&package.to_bytes())?;
+    let (output, count) = (&session.output, drafts.len());
+    for package in drafts.iter().take(if args.all { count } else { 1 }) {
+        output.bytes(&package.to_bytes())?;
     }
-    match drafts.len() {
-        0 => session.output.note("nothing was counted since the last package"),
-        1 => {}
-        count if !args.all => session
-            .output
-            .note(format!("this is the first of {count} packages; print all of them with `--all`")),
-        _ => {}
+    if count == 0 {
+        output.note("nothing was counted since the last package");
+    } else if count > 1 && !args.all {
+        output
+            .note(format!("this is the first of {count} packages; print all of them with `--all`"));
     }
     Ok(())
 }
@@ -291,19 +283,16 @@ fn package(session: &Session) -> Result<(), Diagnostic> {
     let written = store.write_outbox(now).map_err(trouble)?;
     let pruned = store.prune(now, config.retention_days).map_err(trouble)?;
     if session.output.is_json() {
-        let packages: Vec<_> = made
-            .iter()
-            .map(|package| {
-                json!({
-                    "package_id": package.package_id,
-                    "day": package.day.to_string(),
-                    "file": folder.package(&package.package_id),
-                    "bytes": package.bytes.len(),
-                })
+        let packages = made.iter().map(|package| {
+            json!({
+                "package_id": package.package_id,
+                "day": package.day.to_string(),
+                "file": folder.package(&package.package_id),
+                "bytes": package.bytes.len(),
             })
-            .collect();
+        });
         return session.output.json(&json!({
-            "packages": packages,
+            "packages": packages.collect::<Vec<_>>(),
             "files_written": written,
             "packages_forgotten": pruned.packages,
         }));
@@ -338,37 +327,18 @@ Examples:
   agent metrics export --format prometheus outbox/")]
 pub(crate) struct Export {
     /// Output format
-    #[arg(long, short, value_enum, default_value_t = Format::Json)]
-    format: Format,
+    #[arg(long, short, value_name = "FORMAT", default_value = "json",
+          value_parser = PossibleValuesParser::new([
+              PossibleValue::new("json").help("An array of packages"),
+              PossibleValue::new("ndjson").help("One package per line"),
+              PossibleValue::new("csv").help("One row per entry"),
+              PossibleValue::new("prometheus").help("Prometheus text with running totals"),
+              PossibleValue::new("otlp").help("OTLP JSON with delta sums"),
+          ]).try_map(word::<export::Format>))]
+    format: export::Format,
     /// Files, folders, or `-` for stdin
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// An array of packages
-    Json,
-    /// One package per line
-    Ndjson,
-    /// One row per entry
-    Csv,
-    /// Prometheus text with running totals
-    Prometheus,
-    /// OTLP JSON with delta sums
-    Otlp,
-}
-
-impl From<Format> for export::Format {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Json => export::Format::Json,
-            Format::Ndjson => export::Format::Ndjson,
-            Format::Csv => export::Format::Csv,
-            Format::Prometheus => export::Format::Prometheus,
-            Format::Otlp => export::Format::Otlp,
-        }
-    }
 }
 
 pub(crate) fn export_packages(args: &Export, session: &Session) -> Result<(), Diagnostic> {
@@ -377,7 +347,7 @@ pub(crate) fn export_packages(args: &Export, session: &Session) -> Result<(), Di
     } else {
         read_packages(&args.paths)?
     };
-    let text = export::export(packages, args.format.into())
-        .map_err(|error| Diagnostic::failed("cannot add up these packages").because(&error))?;
+    let text = export::export(packages, args.format);
+    let text = text.or_failed("cannot add up these packages")?;
     session.output.bytes(text.as_bytes())
 }

@@ -106,15 +106,15 @@ struct Row {
 
 impl Row {
     fn of_model(model: &Model, able: &CapabilityList) -> Self {
-        let mut troubles: Vec<(String, String)> = Vec::new();
-        for capability in able.data.iter().filter(|it| model.capabilities.contains(&it.id)) {
-            let capable = capability.models.iter().find(|one| one.id == model.id);
-            let Some(why) = capable.and_then(|one| why(one, capability)) else { continue };
-            troubles.push((capability.id.clone(), why));
-        }
+        let own = able.data.iter().filter(|it| model.capabilities.contains(&it.id));
+        let troubles = own.filter_map(|capability| {
+            let capable = capability.models.iter().find(|one| one.id == model.id)?;
+            Some((capability.id.as_str(), why(capable, capability)?))
+        });
+        let troubles: Vec<(&str, String)> = troubles.collect();
         let is_all = troubles.len() == model.capabilities.len();
         let trouble = troubles.first().map(|(_, why)| {
-            let names: Vec<&str> = troubles.iter().map(|(name, _)| name.as_str()).collect();
+            let names: Vec<&str> = troubles.iter().map(|(name, _)| *name).collect();
             if is_all { format!(": {why}") } else { format!(" for {}: {why}", names.join(", ")) }
         });
         Self {

@@ -3,30 +3,31 @@
 
 mod batch;
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mcp_client::Client;
 use serde_json::Value;
 use task_loop::approval_gate::PreApprovals;
 use task_loop::chat_record::{ChatRecord, ToolChoice};
 use task_loop::conversation::Message;
-use task_loop::limits::{Bounds, MAX_ROUNDS, MAX_TIME};
 use task_loop::model::ApiKind;
 use task_loop::{TaskContext, TaskResult, UserInput};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use super::chat::archive::{ChatArchive, ResumedChat};
 use super::mcp::project;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::key_value::word;
 use crate::mcp::reporter::MessageSink;
-use crate::runtime::{Interrupts, StopSignal};
+use crate::prompt::standard_input;
+use crate::runtime::{Signals, StopSignal};
 use crate::session::Session;
 use crate::task_error::end_diagnostic;
 use crate::task_printer::TaskPrinter;
-use crate::task_setup::{TaskRequest, TaskSetup, micros};
+use crate::task_setup::{TaskLimits, TaskRequest, TaskSetup};
 use crate::{attachments, config};
 
 const MAX_INPUT_BYTES: u64 = 8 * 1024 * 1024;
@@ -80,10 +81,13 @@ pub(crate) struct Args {
 pub(crate) struct TaskOptions {
     /// Model id; see `agent models`
     #[arg(long, short, value_name = "ID")]
-    model: Option<String>,
+    pub(crate) model: Option<String>,
     /// API used to call the model
-    #[arg(long, value_name = "FORM")]
-    api: Option<Api>,
+    #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new([
+        PossibleValue::new("chat").help("Chat completions API"),
+        PossibleValue::new("responses").help("Responses API"),
+    ]).try_map(word::<ApiKind>))]
+    api: Option<ApiKind>,
     /// Use the tools of this server only; can be repeated
     #[arg(long, value_name = "NAME")]
     server: Vec<String>,
@@ -96,24 +100,8 @@ pub(crate) struct TaskOptions {
     /// Approve every call of this server, even if untrusted; can be repeated
     #[arg(long, value_name = "SERVER")]
     approve: Vec<String>,
-    /// Maximum number of model calls
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ROUNDS)))]
-    max_rounds: Option<u32>,
-    /// Time limit of a task in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    max_time: Option<Duration>,
-    /// Cost limit of a task in credits
-    #[arg(long, value_name = "CREDITS", value_parser = credits)]
-    max_credits: Option<i64>,
-}
-
-/// How the model is asked.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Api {
-    /// Chat completions API
-    Chat,
-    /// Responses API
-    Responses,
+    #[command(flatten)]
+    limits: TaskLimits,
 }
 
 impl TaskOptions {
@@ -123,29 +111,15 @@ impl TaskOptions {
         let before = resumed.filter(|_| given.is_all()).cloned();
         TaskRequest {
             model: self.model.clone(),
-            form: self.api.map(|api| match api {
-                Api::Chat => ApiKind::Chat,
-                Api::Responses => ApiKind::Responses,
-            }),
+            form: self.api,
             tools: before.unwrap_or(given),
             beforehand: PreApprovals {
                 yes: self.yes,
                 servers: self.approve.iter().cloned().collect(),
             },
+            limits: self.limits,
             is_alone: false,
             attended: None,
-        }
-    }
-
-    pub(crate) fn names_a_model(&self) -> bool {
-        self.model.is_some()
-    }
-
-    pub(crate) fn bounds(&self, usual: Bounds) -> Bounds {
-        Bounds {
-            rounds: self.max_rounds.unwrap_or(usual.rounds),
-            time: self.max_time.unwrap_or(usual.time),
-            micros: self.max_credits.or(usual.micros),
         }
     }
 }
@@ -157,25 +131,19 @@ impl Args {
         let text = config::read(path)?
             .ok_or_else(|| Diagnostic::usage(format!("file {shown} does not exist")))?;
         let invalid = || Diagnostic::usage(format!("{shown} is not a JSON Schema"));
-        let schema: Value =
-            serde_json::from_str(&text).map_err(|error| invalid().because(&error))?;
+        let schema: Value = serde_json::from_str(&text).or_diagnostic(invalid())?;
         if schema.is_object() { Ok(Some(Arc::new(schema))) } else { Err(invalid()) }
     }
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let schema = args.schema()?;
-    let tasks = match &args.batch {
-        Some(path) => Some(batch::read(path)?),
-        None => None,
-    };
+    let tasks = args.batch.as_deref().map(batch::read).transpose()?;
     let words = if tasks.is_none() { words(args)? } else { String::new() };
     let archive = ChatArchive::of_runs(session)?;
     archive.prune(session)?;
-    let resumed = match &args.resume {
-        Some(id) => Some(archive.resume(Some(id.as_str()).filter(|id| *id != LAST), session)?),
-        None => None,
-    };
+    let named = args.resume.as_deref().map(|id| Some(id).filter(|id| *id != LAST));
+    let resumed = named.map(|id| archive.resume(id, session)).transpose()?;
     let wanted = args.manner.wanted(resumed.as_ref().map(|resumed| &resumed.tools));
     let model = wanted.model.clone().or_else(|| resumed.as_ref().map(|it| it.model.clone()));
     let wanted = TaskRequest { model, is_alone: tasks.is_some(), ..wanted };
@@ -183,13 +151,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         project::offer(session)?;
     }
     let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
-    setup.open(async |setup, client, interrupts| {
+    setup.open(async |setup, client, signals| {
         let shared = SharedTaskSetup { setup: &setup, client, schema };
         if let Some(tasks) = &tasks {
-            return batch::run(tasks, args, shared, interrupts, session).await;
+            return batch::run(tasks, args, shared, signals, session).await;
         }
         let task = SingleTask { args, words, archive, record: None };
-        task.run(resumed, shared, interrupts, session).await
+        task.run(resumed, shared, signals, session).await
     })
 }
 
@@ -206,17 +174,17 @@ impl SingleTask<'_> {
         mut self,
         resumed: Option<ResumedChat>,
         shared: SharedTaskSetup<'_>,
-        interrupts: &mut Interrupts,
+        signals: &mut Signals,
         session: &Session,
     ) -> Result<(), Diagnostic> {
         let setup = shared.setup;
-        let working = interrupts
+        let working = signals
             .guard(async |stop: StopSignal| self.work(resumed, shared, &stop, session).await);
         let ended = working.await.flatten().and_then(|(done, printer)| {
             if let Some(record) = &self.record {
                 record.spent(done.spent);
             }
-            if !printer.has_told() && !session.output.is_json() && !done.answer.is_empty() {
+            if !printer.is_streaming() && !session.output.is_json() && !done.answer.is_empty() {
                 let mut answer = setup.fleet.shown.whole(&done.answer);
                 if !answer.ends_with('\n') {
                     answer.push('\n');
@@ -270,20 +238,12 @@ impl SingleTask<'_> {
                 saved
             }
         };
-        let context = TaskContext {
-            model: &model,
-            toolbox: &toolbox,
-            bounds: self.args.manner.bounds(setup.bounds()),
-            old_turns: setup.config.old_turns(),
-            output_schema: schema.clone(),
-            counting,
-            stop: stop.now.clone(),
-            is_ending: stop.is_ending.clone(),
-        };
+        let context = setup.context(&model, &toolbox, &counting, stop.clone());
+        let context = TaskContext { output_schema: schema.clone(), ..context };
         let mut printer = TaskPrinter::new(session.output.clone(), shown, reporter);
         if schema.is_some() {
             // Answers that do not match are not shown.
-            printer.at_the_end();
+            printer.stop_streaming();
         }
         let is_new = !input.text.is_empty() || !input.attachments.is_empty();
         let input = match conversation.messages().last() {
@@ -302,15 +262,8 @@ fn words(args: &Args) -> Result<String, Diagnostic> {
     let is_piped = !io::stdin().is_terminal();
     let typed = args.words.join(" ");
     let typed = if typed.trim() == "-" { String::new() } else { typed };
-    let mut piped = String::new();
-    if is_piped || (typed.trim().is_empty() && args.resume.is_none()) {
-        let read = io::stdin().lock().take(MAX_INPUT_BYTES + 1).read_to_string(&mut piped);
-        read.map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
-    }
-    if piped.len() as u64 > MAX_INPUT_BYTES {
-        let message = format!("standard input is larger than {MAX_INPUT_BYTES} bytes");
-        return Err(Diagnostic::usage(message));
-    }
+    let is_read = is_piped || (typed.trim().is_empty() && args.resume.is_none());
+    let piped = if is_read { standard_input(MAX_INPUT_BYTES)? } else { String::new() };
     let words = match (typed.trim().is_empty(), piped.trim().is_empty()) {
         (false, true) => typed,
         (true, false) => piped,
@@ -322,18 +275,6 @@ fn words(args: &Args) -> Result<String, Diagnostic> {
         }
     };
     Ok(words.trim().to_owned())
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds".to_owned())?;
-    let time = Duration::try_from_secs_f64(seconds).ok();
-    time.filter(|time| !time.is_zero() && *time <= MAX_TIME)
-        .ok_or_else(|| format!("must be more than 0 and at most {}", MAX_TIME.as_secs()))
-}
-
-fn credits(text: &str) -> Result<i64, String> {
-    let credits = text.parse().ok().and_then(micros);
-    credits.ok_or_else(|| "must be an amount of credits, such as `0.5`".to_owned())
 }
 
 #[derive(Debug)]

@@ -18,12 +18,12 @@ use crate::diagnostic::Diagnostic;
 use crate::metrics_recorder;
 use crate::output::GOOD;
 use crate::session::Session;
+use crate::skills::Name;
 use crate::skills::archive::{bring_back, put_away, put_away_before};
 use crate::skills::catalogue::{Catalogue, Skill, unknown};
 use crate::skills::folders::SkillFolders;
 use crate::skills::listing::one_line;
 use crate::skills::log::SkillLog;
-use crate::skills::name::Name;
 use crate::skills::record::{Installed, SkillRecord};
 use crate::table::{Table, grouped};
 

@@ -15,7 +15,6 @@ use gateway::config::{Config, Provider};
 use gateway::{ConfigFile, Problem, Ready, probe};
 use http::Uri;
 
-use self::embedded::Download;
 use self::running::ServiceLock;
 use self::summary::{AvailableModels, StartSummary, documents};
 use super::gateway::{
@@ -25,6 +24,12 @@ use super::gateway::{
 use crate::diagnostic::Diagnostic;
 use crate::log;
 use crate::session::Session;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Download {
+    Allowed,
+    Refused,
+}
 
 /// Start your own AI service on this machine
 #[derive(Debug, clap::Args)]

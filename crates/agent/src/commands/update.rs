@@ -3,7 +3,7 @@
 mod offer;
 mod program;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -11,13 +11,14 @@ use semver::{BuildMetadata, Version};
 use serde_json::json;
 use settings::{Located, section};
 use task_loop::untrusted::printable;
+use tempfile::TempPath;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use wire::download::{PUBLIC_KEY_BYTES, is_name, read_public_key};
 
 use self::offer::{Offer, State};
 use self::program::Program;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::download::{Destination, OnConflict, download};
 use crate::member::settings::{Settings, Sourced};
 use crate::output::GOOD;
@@ -83,21 +84,19 @@ fn own(session: &Session) -> Result<Program, Diagnostic> {
 
 fn tell(offer: &Offer, session: &Session) -> Result<(), Diagnostic> {
     let (current, published) = (own_version(), printable(&offer.manifest.version));
-    if session.output.is_json() {
-        return session.output.json(&json!({
-            "update_available": offer.state() == State::Newer,
-            "current": current.to_string(),
-            "published": offer.manifest.version,
-            "published_at": offer.manifest.published_at,
-            "expires_at": offer.manifest.expires_at,
-            "state": offer.state(),
-            "file": offer.file.as_ref().map(|file| &file.name),
-            "bytes": offer.file.as_ref().map(|file| file.bytes),
-            "channel": offer.channel,
-        }));
-    }
+    let document = json!({
+        "update_available": offer.state() == State::Newer,
+        "current": current.to_string(),
+        "published": offer.manifest.version,
+        "published_at": offer.manifest.published_at,
+        "expires_at": offer.manifest.expires_at,
+        "state": offer.state(),
+        "file": offer.file.as_ref().map(|file| &file.name),
+        "bytes": offer.file.as_ref().map(|file| file.bytes),
+        "channel": offer.channel,
+    });
     let at = printable(&offer.manifest.published_at);
-    session.output.text(match offer.state() {
+    let text = match offer.state() {
         State::Newer => format!(
             "{GOOD}agent {published} is available{GOOD:#}, published {at}; this is \
              {current}.\nInstall it with `agent update`.\n"
@@ -111,7 +110,8 @@ fn tell(offer: &Offer, session: &Session) -> Result<(), Diagnostic> {
             "agent {published} was published {at}, but not for {}; this is {current}.\n",
             offer::platform()
         ),
-    })
+    };
+    session.output.print(&document, text)
 }
 
 async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<(), Diagnostic> {
@@ -120,21 +120,12 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<
     let fresh = program.beside(&offer.version);
     let place = Destination { path: &fresh, existing: OnConflict::Replace, mode: program.mode };
     download(&offer.member, &wanted, &place, name, session).await?;
-    let fresh = StagedProgram(fresh);
-    check_version(&fresh.0, &offer.version).await?;
-    program.switch_to(&fresh.0)?;
+    // Removed if the installation fails.
+    let fresh = TempPath::try_from_path(&fresh).or_cannot("use", &fresh)?;
+    check_version(&fresh, &offer.version).await?;
+    program.switch_to(&fresh)?;
     drop(lock);
     told(&own_version(), &offer.version, program, session)
-}
-
-/// A program that is not installed yet; removed if the installation fails.
-struct StagedProgram(PathBuf);
-
-impl Drop for StagedProgram {
-    fn drop(&mut self) {
-        // Usually it is installed by now.
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 fn roll_back(session: &Session) -> Result<(), Diagnostic> {

@@ -11,7 +11,7 @@ use tempfile::TempPath;
 
 use super::digest::{self, Digest};
 use super::{Destination, Error};
-use crate::download::{OnConflict, free_bytes};
+use crate::download::{OnConflict, folder_of, free_bytes};
 
 /// Maximum retries if the file vanishes between opening and locking.
 const MAX_OPENED: usize = 8;
@@ -113,7 +113,7 @@ impl Part {
             _ => failed(&error),
         })?;
         // The file is complete and in place; a failed sync of its folder is minor.
-        let _ = folder_of(place.path).and_then(|folder| File::open(folder)?.sync_all());
+        let _ = File::open(folder_of(place.path)).and_then(|folder| folder.sync_all());
         Ok(())
     }
 }
@@ -165,9 +165,4 @@ fn without_replacing(from: &Path, to: &Path) -> io::Result<()> {
         let _ = failed.path.keep();
         failed.error
     })
-}
-
-fn folder_of(path: &Path) -> io::Result<&Path> {
-    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
-    Ok(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
 }

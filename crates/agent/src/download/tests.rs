@@ -104,7 +104,8 @@ impl Ground {
         let target = self.target();
         let place = Destination { path: &target, existing, mode: 0o640 };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let result = runtime.block_on(fetch(member, wanted, &place, &self.limits, &watch));
+        let transfer = Transfer { member, wanted, limits: &self.limits, watch: &watch };
+        let result = runtime.block_on(transfer.fetch(&place));
         Ended { result, again: again.into_inner() }
     }
 }

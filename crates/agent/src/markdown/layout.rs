@@ -121,11 +121,11 @@ impl PageLayout {
             }
             Tag::Table(sides) => {
                 self.part();
-                self.table = Some(Table::new(sides));
+                self.table = Some(Table { sides, rows: Vec::new() });
             }
             Tag::TableHead | Tag::TableRow => {
                 if let Some(table) = &mut self.table {
-                    table.begin_row();
+                    table.rows.push(Vec::new());
                 }
             }
             Tag::Emphasis => self.styles.push(self.style().italic()),
@@ -308,21 +308,13 @@ const BETWEEN: usize = 3;
 
 /// A table, built cell by cell.
 #[derive(Debug, Clone)]
-pub(super) struct Table {
+struct Table {
     sides: Vec<Alignment>,
     rows: Vec<Vec<Vec<Span>>>,
 }
 
 impl Table {
-    pub(super) fn new(sides: Vec<Alignment>) -> Self {
-        Self { sides, rows: Vec::new() }
-    }
-
-    pub(super) fn begin_row(&mut self) {
-        self.rows.push(Vec::new());
-    }
-
-    pub(super) fn cell(&mut self, mut cell: Vec<Span>) {
+    fn cell(&mut self, mut cell: Vec<Span>) {
         if self.rows.len() == 1 {
             for span in &mut cell {
                 span.style = span.style.bold();
@@ -334,7 +326,7 @@ impl Table {
     }
 
     /// The table at this terminal width, if it fits.
-    pub(super) fn lines(&self, width: usize) -> Vec<String> {
+    fn lines(&self, width: usize) -> Vec<String> {
         let widths = self.widths(width);
         let mut out = Vec::new();
         for (number, row) in self.rows.iter().enumerate() {

@@ -9,7 +9,7 @@ use mcp_client::host::{ApprovalDecision, ApprovalRequest, Approver, BoxFuture};
 use similar::{ChangeTag, TextDiff};
 use task_loop::Sanitizer;
 use task_loop::approval_memory::ApprovalStore;
-use task_loop::person::{ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, Person};
+use task_loop::person::{ApprovalQuestion, ApprovalReason, CallContext, Person};
 use task_loop::untrusted::{excerpt, without_blanks};
 
 use crate::config::{self, lock};
@@ -139,12 +139,7 @@ impl Approver for PersonApprover {
         };
         let answer = person.approve(ApprovalQuestion { call, why, within: CallContext::OneCall });
         Box::pin(async move {
-            match answer.await {
-                ApprovalAnswer::Once | ApprovalAnswer::Always => ApprovalDecision::Allow,
-                ApprovalAnswer::No | ApprovalAnswer::Stop | ApprovalAnswer::Absent => {
-                    ApprovalDecision::Deny
-                }
-            }
+            if answer.await.is_yes() { ApprovalDecision::Allow } else { ApprovalDecision::Deny }
         })
     }
 }

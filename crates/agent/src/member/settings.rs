@@ -4,12 +4,10 @@
 use std::collections::BTreeMap;
 
 use gateway::config::DEFAULT_LISTEN;
-use settings::{KnownSecret, Located, Scope, section};
+use settings::{KnownSecret, Located, section};
 
-use crate::config::document::Document;
 use crate::config::secrets::scope;
 use crate::diagnostic::Diagnostic;
-use crate::home::Home;
 use crate::host::is_this_machine;
 use crate::session::Session;
 
@@ -74,8 +72,23 @@ impl Settings {
         let document = session.config()?;
         let member: MemberFile = document.section("member")?;
         let RootFile { model } = document.root_keys()?;
-        let looker = SettingLookup { home: &home, scope: &scope, document: &document };
-        let base_url = looker.find(BASE_URL, member.base_url.as_ref(), "member.base_url");
+        let find = |name: &str, written: Option<&Located>, key: &str| {
+            let of = |from: &BTreeMap<String, String>, place: String| {
+                let value = from.get(name).map(|value| value.trim());
+                let value = value.filter(|value| !value.is_empty());
+                value.map(|value| Sourced { value: value.to_owned(), place })
+            };
+            of(&scope.secrets, format!("{name} of {}", home.env_file().display()))
+                .or_else(|| of(&scope.process, format!("{name} in the environment")))
+                .or_else(|| {
+                    let written = written?;
+                    let place = format!("`{key}` at {}", document.line(written.position()));
+                    let value = scope.resolve(written.value.written()).0;
+                    let value = value.trim();
+                    (!value.is_empty()).then(|| Sourced { value: value.to_owned(), place })
+                })
+        };
+        let base_url = find(BASE_URL, member.base_url.as_ref(), "member.base_url");
         let base_url = base_url.unwrap_or_else(|| Sourced {
             value: format!("http://{DEFAULT_LISTEN}/v1"),
             place: format!("the default; change it with {BASE_URL} or `member.base_url`"),
@@ -83,10 +96,10 @@ impl Settings {
         let base_url =
             Sourced { value: base_url.value.trim_end_matches('/').to_owned(), ..base_url };
         check(&base_url)?;
-        let mcp_url = looker.find(MCP_URL, member.mcp_url.as_ref(), "member.mcp_url");
+        let mcp_url = find(MCP_URL, member.mcp_url.as_ref(), "member.mcp_url");
         let mcp_url = mcp_url.unwrap_or_else(|| beside(&base_url));
         check(&mcp_url)?;
-        let key = looker.find(API_KEY, member.api_key.as_ref(), "member.api_key");
+        let key = find(API_KEY, member.api_key.as_ref(), "member.api_key");
         let key = key.map(|Sourced { value, place }| Sourced {
             value: KnownSecret::new(API_KEY, value),
             place,
@@ -122,32 +135,6 @@ impl Settings {
 
     pub(crate) fn is_own_machine(&self) -> bool {
         is_this_machine(&self.base_url.value)
-    }
-}
-
-struct SettingLookup<'a> {
-    home: &'a Home,
-    scope: &'a Scope,
-    document: &'a Document,
-}
-
-impl SettingLookup<'_> {
-    fn find(&self, name: &str, written: Option<&Located>, key: &str) -> Option<Sourced<String>> {
-        let of = |from: &BTreeMap<String, String>, place: String| {
-            let value = from.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
-            value.map(|value| Sourced { value: value.to_owned(), place })
-        };
-        let in_file = || format!("{name} of {}", self.home.env_file().display());
-        let in_environment = || format!("{name} in the environment");
-        of(&self.scope.secrets, in_file())
-            .or_else(|| of(&self.scope.process, in_environment()))
-            .or_else(|| {
-                let written = written?;
-                let place = format!("`{key}` at {}", self.document.line(written.position()));
-                let value = self.scope.resolve(written.value.written()).0;
-                let value = value.trim();
-                (!value.is_empty()).then(|| Sourced { value: value.to_owned(), place })
-            })
     }
 }
 

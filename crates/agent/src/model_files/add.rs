@@ -48,12 +48,8 @@ pub(crate) async fn add(
     shelf.check_room(about.file_bytes)?;
     let staging = Staging::open(shelf, name)?;
     let cannot = |error: &std::io::Error| {
-        let diagnostic = Diagnostic::failed(format!("cannot copy {shown}")).because(error);
-        if is_full(error) {
-            diagnostic.hint("free up disk space and try again")
-        } else {
-            diagnostic
-        }
+        let hint = is_full(error).then(|| "free up disk space and try again".to_owned());
+        Diagnostic::failed(format!("cannot copy {shown}")).because(error).hints(hint)
     };
     let mut file = File::open(path).map_err(|error| cannot(&error))?;
     let bar = session.output.progress(about.file_bytes, BYTES);

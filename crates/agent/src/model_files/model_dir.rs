@@ -183,9 +183,8 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn load(path: &Path) -> Option<Self> {
-        let mut text = Vec::new();
-        File::open(path).ok()?.take(MAX_RECORD_BYTES).read_to_end(&mut text).ok()?;
-        serde_json::from_slice(&text).ok()
+        let text = io::read_to_string(File::open(path).ok()?.take(MAX_RECORD_BYTES)).ok()?;
+        serde_json::from_str(&text).ok()
     }
 
     pub(crate) fn save(&self, path: &Path) -> Result<(), Diagnostic> {

@@ -99,13 +99,13 @@ impl Running {
         into: &Path,
         watch: &dyn Fn(u64),
     ) -> Result<(ExitStatus, String), Diagnostic> {
-        let mut said = PipErrors::default();
+        let mut said = Vec::new();
         let (mut ticks, mut size, mut heard) = (interval(TICK), 0, Instant::now());
         let mut stderr = self.stderr.take();
         let status = loop {
             tokio::select! {
                 status = self.child.wait() => break status,
-                more = said.hear(&mut stderr), if stderr.is_some() => {
+                more = read_piece(&mut stderr, &mut said), if stderr.is_some() => {
                     heard = Instant::now();
                     if !more {
                         stderr = None;
@@ -127,9 +127,9 @@ impl Running {
                 }
             }
         };
-        let rest = async { while stderr.is_some() && said.hear(&mut stderr).await {} };
+        let rest = async { while read_piece(&mut stderr, &mut said).await {} };
         let _ = timeout(MAX_LAST_WORDS, rest).await;
-        let said = String::from_utf8_lossy(&said.bytes).into_owned();
+        let said = String::from_utf8_lossy(&said).into_owned();
         Ok((status.or_failed("cannot wait for pip")?, said))
     }
 }
@@ -147,24 +147,16 @@ impl Drop for Running {
     }
 }
 
-/// The error output of pip; only the end of a long one.
-#[derive(Debug, Default)]
-struct PipErrors {
-    bytes: Vec<u8>,
-}
-
-impl PipErrors {
-    /// Reads a piece; false at the end.
-    async fn hear(&mut self, from: &mut Option<ChildStderr>) -> bool {
-        let Some(from) = from else { return false };
-        let mut piece = [0; 4096];
-        let Ok(count @ 1..) = from.read(&mut piece).await else { return false };
-        self.bytes.extend_from_slice(&piece[..count]);
-        if self.bytes.len() > MAX_SAID_BYTES {
-            self.bytes.drain(..self.bytes.len() - MAX_SAID_BYTES / 2);
-        }
-        true
+/// Reads a piece of the error output, of which only the end is kept; false at the end.
+async fn read_piece(from: &mut Option<ChildStderr>, bytes: &mut Vec<u8>) -> bool {
+    let Some(from) = from else { return false };
+    let mut piece = [0; 4096];
+    let Ok(count @ 1..) = from.read(&mut piece).await else { return false };
+    bytes.extend_from_slice(&piece[..count]);
+    if bytes.len() > MAX_SAID_BYTES {
+        bytes.drain(..bytes.len() - MAX_SAID_BYTES / 2);
     }
+    true
 }
 
 fn largest(folder: &Path) -> u64 {

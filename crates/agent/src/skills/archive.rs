@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use task_loop::nearest;
 
+use super::Name;
 use super::folder::Folder;
 use super::folders::{SkillFolders, SkillScope};
 use super::log::SkillLog;
-use super::name::Name;
 use super::record::State;
 use crate::diagnostic::{Diagnostic, ErrorContext};
 

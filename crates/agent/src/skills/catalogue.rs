@@ -11,9 +11,8 @@ use usage_metrics::catalogue::Provenance;
 use super::document::Document;
 use super::folder::Folder;
 use super::folders::{SkillFolder, SkillFolders, SkillScope};
-use super::name::{Name, RULE};
 use super::record::SkillRecord;
-use super::{Problem, SKILL_FILE, SkillFlaw};
+use super::{Name, Problem, RULE, SKILL_FILE, SkillFlaw};
 use crate::session::Session;
 
 pub(crate) const MAX_SKILLS: usize = 500;

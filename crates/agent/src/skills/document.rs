@@ -3,8 +3,7 @@
 use settings::{Node, Value};
 use task_loop::untrusted::printable;
 
-use super::SkillFlaw;
-use super::name::{Name, RULE};
+use super::{Name, RULE, SkillFlaw};
 
 const MAX_DESCRIPTION_CHARS: usize = 1024;
 const FENCE: &str = "---";

@@ -10,8 +10,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::document::Document;
 use super::folder::{Folder, MAX_DEPTH};
-use super::name::Name;
-use super::{Problem, SKILL_FILE};
+use super::{Name, Problem, SKILL_FILE};
 use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::download::OnConflict;
 

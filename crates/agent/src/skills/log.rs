@@ -52,7 +52,7 @@ impl SkillLog {
     pub(crate) fn open(&self) -> Result<LogEdit<'_>, Diagnostic> {
         let lock = lock::take(&self.path)?;
         let records = self.records()?;
-        Ok(LogEdit { log: self, records, counts: Vec::new(), _lock: lock })
+        Ok(LogEdit { log: self, records, changes: Vec::new(), loads: Vec::new(), _lock: lock })
     }
 
     /// Updates the records of the existing skills: new ones, and ones that became stale.
@@ -86,14 +86,9 @@ pub(crate) struct LogEdit<'a> {
     log: &'a SkillLog,
     records: BTreeMap<String, SkillRecord>,
     /// Counted once everything is written.
-    counts: Vec<Count>,
+    changes: Vec<SkillLifecycle>,
+    loads: Vec<SkillLoad>,
     _lock: Lock,
-}
-
-#[derive(Debug)]
-enum Count {
-    Lifecycle(SkillLifecycle),
-    Load(SkillLoad),
 }
 
 impl LogEdit<'_> {
@@ -122,7 +117,7 @@ impl LogEdit<'_> {
         let (provenance, now) = (skill.provenance(&record), self.log.clock.now());
         let (facts, change) = record.used(&skill.folder.digests(), now, provenance);
         self.hold(skill, record, change);
-        self.counts.extend(load(&facts).map(Count::Load));
+        self.loads.extend(load(&facts));
     }
 
     /// Records an installation: of a new skill, or of another version.
@@ -162,8 +157,7 @@ impl LogEdit<'_> {
 
     fn hold(&mut self, skill: &SkillLocation, record: SkillRecord, counted: Option<SkillAction>) {
         let provenance = skill.provenance(&record);
-        self.counts
-            .extend(counted.map(|action| Count::Lifecycle(SkillLifecycle { action, provenance })));
+        self.changes.extend(counted.map(|action| SkillLifecycle { action, provenance }));
         self.records.insert(skill.key(), record);
         while self.records.len() > MAX_RECORDS {
             let oldest = self.records.iter().min_by_key(|(_, record)| record.touched_ms());
@@ -176,12 +170,8 @@ impl LogEdit<'_> {
         let file = File { skills: self.records };
         let text = serde_json::to_string_pretty(&file).unwrap_or_default();
         config::write(&self.log.path, &(text + "\n"))?;
-        for count in &self.counts {
-            match count {
-                Count::Lifecycle(event) => self.log.recorder.count(event),
-                Count::Load(event) => self.log.recorder.count(event),
-            }
-        }
+        self.changes.iter().for_each(|change| self.log.recorder.count(change));
+        self.loads.iter().for_each(|load| self.log.recorder.count(load));
         Ok(())
     }
 }

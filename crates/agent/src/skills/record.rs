@@ -77,22 +77,14 @@ impl SkillRecord {
             (false, _) => "patch",
             (true, false) => "write_file",
         };
-        self.changed(digests, now);
+        self.hold(digests);
+        self.edits += 1;
+        self.edited_ms = Some(now.as_ms());
         action(raw)
     }
 
     pub(crate) fn replaced(&mut self, digests: &Digests, now: Timestamp) -> Option<SkillAction> {
-        if self.digest == digests.skill && self.files_digest == digests.files {
-            return None;
-        }
-        self.changed(digests, now);
-        action("update")
-    }
-
-    fn changed(&mut self, digests: &Digests, now: Timestamp) {
-        self.hold(digests);
-        self.edits += 1;
-        self.edited_ms = Some(now.as_ms());
+        self.compare(digests, now).and(action("update"))
     }
 
     /// Records a use, and the change of the skill that was noticed with it.

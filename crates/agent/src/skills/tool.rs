@@ -10,10 +10,10 @@ use task_loop::toolbox::OwnTool;
 use task_loop::untrusted::printable;
 use usage_metrics::catalogue::ToolCategory;
 
+use super::Name;
 use super::catalogue::{Skill, unknown};
 use super::folders::SkillFolders;
 use super::log::SkillLog;
-use super::name::Name;
 use crate::mcp::reporter::Reporter;
 
 pub(crate) const NAME: &str = "load_skill";

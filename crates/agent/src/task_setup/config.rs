@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use settings::section;
-use task_loop::OldTurns;
 use task_loop::attachment::MediaKind;
-use task_loop::limits::{Bounds, DEFAULT_ROUNDS, MAX_ROUNDS, MAX_TIME};
 use task_loop::model::ApiKind;
+use task_loop::{Bounds, DEFAULT_ROUNDS, MAX_ROUNDS, MAX_TIME, OldTurns};
 
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
@@ -64,6 +63,21 @@ section! {
     }
 }
 
+/// Limits of the command line.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct TaskLimits {
+    /// Maximum number of model calls
+    #[arg(long = "max-rounds", value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ROUNDS)))]
+    rounds: Option<u32>,
+    /// Time limit of a task in seconds
+    #[arg(long = "max-time", value_name = "SECONDS", value_parser = seconds)]
+    time: Option<Duration>,
+    /// Cost limit of a task in credits
+    #[arg(long = "max-credits", value_name = "CREDITS", value_parser = credits)]
+    micros: Option<i64>,
+}
+
 impl TaskConfig {
     pub(crate) fn load(session: &Session) -> Result<Self, Diagnostic> {
         session.config()?.section("task")
@@ -73,21 +87,33 @@ impl TaskConfig {
         if self.summarise { OldTurns::Summarise } else { OldTurns::Cut }
     }
 
-    pub(crate) fn bounds(&self) -> Bounds {
+    pub(super) fn bounds(&self, limits: TaskLimits) -> Bounds {
         let time = Duration::try_from_secs_f64(self.max_minutes * 60.0);
         Bounds {
-            rounds: self.max_rounds,
-            time: time.unwrap_or(MAX_TIME).min(MAX_TIME),
-            micros: self.max_credits.and_then(micros),
+            rounds: limits.rounds.unwrap_or(self.max_rounds),
+            time: limits.time.unwrap_or(time.unwrap_or(MAX_TIME).min(MAX_TIME)),
+            micros: limits.micros.or(self.max_credits.and_then(micros)),
         }
     }
 }
 
 /// Converts an amount in credits to micro-credits.
 #[expect(clippy::cast_possible_truncation, reason = "within bounds, and rounded")]
-pub(crate) fn micros(credits: f64) -> Option<i64> {
+fn micros(credits: f64) -> Option<i64> {
     let micros = (credits * MICROS_OF_A_CREDIT).round();
     (0.0..9e15).contains(&micros).then_some(micros as i64)
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds".to_owned())?;
+    let time = Duration::try_from_secs_f64(seconds).ok();
+    time.filter(|time| !time.is_zero() && *time <= MAX_TIME)
+        .ok_or_else(|| format!("must be more than 0 and at most {}", MAX_TIME.as_secs()))
+}
+
+fn credits(text: &str) -> Result<i64, String> {
+    let credits = text.parse().ok().and_then(micros);
+    credits.ok_or_else(|| "must be an amount of credits, such as `0.5`".to_owned())
 }
 
 /// The first messages of a conversation; without skills for a model without tools.

@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 use task_loop::Sanitizer;
 use task_loop::person::{FormAnswer, FormRequest};
 use task_loop::untrusted::excerpt;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use crate::mcp::approval::DECISIVE_ROWS;
 use crate::output::{DIM, WARNING};
@@ -195,14 +197,7 @@ fn text(answer: &str, schema: &Value) -> Result<Value, String> {
 }
 
 fn is_date(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let [year, month, day] = parts[..] else { return false };
-    let number = |text: &str| text.parse::<u8>().ok();
-    let month = number(month).and_then(|month| time::Month::try_from(month).ok());
-    let (Ok(year), Some(month), Some(day)) = (year.parse(), month, number(day)) else {
-        return false;
-    };
-    text.len() == 10 && time::Date::from_calendar_date(year, month, day).is_ok()
+    OffsetDateTime::parse(&format!("{text}T00:00:00Z"), &Rfc3339).is_ok()
 }
 
 #[cfg(test)]

@@ -36,32 +36,24 @@ type Totals = BTreeMap<(Day, Counter), u64>;
 
 impl Reading {
     pub(super) fn next(&self) -> Result<Vec<u8>, ReadError> {
-        let first = self.drafts()?.into_iter().next();
-        first.map(|draft| draft.to_bytes()).ok_or_else(|| {
-            ReadError::absent(Diagnostic::failed("nothing was counted since the last package"))
-        })
+        let missing = Diagnostic::failed("nothing was counted since the last package");
+        let first = self.drafts()?.into_iter().next().ok_or(ReadError::absent(missing))?;
+        Ok(first.to_bytes())
     }
 
     pub(super) fn draft(&self, id: &str) -> Result<Vec<u8>, ReadError> {
-        let drafts = self.drafts()?;
-        let found = drafts.into_iter().find(|draft| draft.package_id == id);
-        found.map(|draft| draft.to_bytes()).ok_or_else(|| {
-            ReadError::absent(
-                Diagnostic::failed("no such pending package")
-                    .hint("it may have been created meanwhile; check the list of packages again"),
-            )
-        })
+        let missing = Diagnostic::failed("no such pending package")
+            .hint("it may have been created meanwhile; check the list of packages again");
+        let found = self.drafts()?.into_iter().find(|draft| draft.package_id == id);
+        Ok(found.ok_or(ReadError::absent(missing))?.to_bytes())
     }
 
     pub(super) fn package(&self, id: &str) -> Result<Vec<u8>, ReadError> {
+        let missing = Diagnostic::failed("no package with this id")
+            .hint("packages are removed after a while; check the list again");
         let made = self.store()?.packages().map_err(|error| self.trouble(&error))?;
         let found = made.into_iter().find(|package| package.package_id == id);
-        found.map(|package| package.bytes).ok_or_else(|| {
-            ReadError::absent(
-                Diagnostic::failed("no package with this id")
-                    .hint("packages are removed after a while; check the list again"),
-            )
-        })
+        Ok(found.ok_or(ReadError::absent(missing))?.bytes)
     }
 
     pub(super) fn data(&self) -> Result<Vec<u8>, ReadError> {

@@ -93,11 +93,10 @@ pub(super) async fn serve(
 }
 
 fn router(site: Site) -> Router {
-    let site = Arc::new(site);
     let frame = Frame { nav: Vec::new(), ..dashboard::metrics_frame() };
-    routes(&site.token, frame, Arc::clone(&site.reading))
+    routes(&site.token, frame, site.reading)
         .fallback(async || not_found())
-        .layer(middleware::from_fn_with_state(site, guard))
+        .layer(middleware::from_fn_with_state(site.port, guard))
 }
 
 /// The page and its data, below a path. A layer around them authorizes requests.
@@ -118,8 +117,8 @@ pub(super) fn routes(below: &str, frame: Frame, reading: Arc<Reading>) -> Router
 }
 
 /// Authorizes requests and sets the headers of every response.
-async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
-    let is_ours = pages::is_for_this_machine(request.headers(), request.uri(), site.port);
+async fn guard(State(port): State<u16>, request: Request, next: Next) -> Response {
+    let is_ours = pages::is_for_this_machine(request.headers(), request.uri(), port);
     let mut response = if !is_ours {
         text(StatusCode::FORBIDDEN, "unknown host\n")
     } else if matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -210,11 +209,11 @@ fn not_found() -> Response {
 
 macro_rules! asset {
     ($name:literal, $media_type:literal) => {
-        Asset {
-            name: $name,
-            media_type: concat!($media_type, "; charset=utf-8"),
-            text: include_str!(concat!("../../assets/", $name)),
-        }
+        Asset::new(
+            $name,
+            concat!($media_type, "; charset=utf-8"),
+            include_str!(concat!("../../assets/", $name)),
+        )
     };
 }
 

@@ -41,11 +41,8 @@ pub(super) const OPERATION: &str = "console";
 
 pub(super) fn assets() -> &'static AssetSet {
     static ASSETS: LazyLock<AssetSet> = LazyLock::new(|| {
-        AssetSet::new(&[Asset {
-            name: "playground.js",
-            media_type: "text/javascript; charset=utf-8",
-            text: include_str!("../../assets/playground.js"),
-        }])
+        let script = include_str!("../../assets/playground.js");
+        AssetSet::new(&[Asset::new("playground.js", "text/javascript; charset=utf-8", script)])
     });
     &ASSETS
 }

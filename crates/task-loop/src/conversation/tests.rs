@@ -30,12 +30,12 @@ fn every_call_gets_a_result_for_every_task_end() {
     conversation.push(Message::Assistant { text: String::new(), calls });
     let result = Message::tool("1".into(), "t".into(), "ok".into());
     conversation.push(result);
-    let open = conversation.close_open_calls(&TaskEnd::Cancelled);
+    let open = conversation.close_open_calls("the task ended (interrupted)");
     assert_eq!(open, [call("2")]);
     let last = conversation.messages().last().unwrap();
     assert!(matches!(last, Message::Tool { id, text, .. }
         if id == "2" && text.contains("may or may not have run")));
-    assert!(conversation.close_open_calls(&TaskEnd::Cancelled).is_empty());
+    assert!(conversation.close_open_calls("the task ended (interrupted)").is_empty());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_journal_receives_every_later_message() {
     let (sender, heard) = std::sync::mpsc::channel();
     let mut conversation = Conversation::new("s").kept_as("a", Box::new(Heard(sender)));
     conversation.push(Message::Assistant { text: String::new(), calls: vec![call("1")] });
-    assert_eq!(conversation.close_lost_calls(), [call("1")]);
+    assert_eq!(conversation.close_open_calls("the program ended"), [call("1")]);
     drop(conversation);
     let heard: Vec<Message> = heard.iter().collect();
     assert_eq!(heard.len(), 2);

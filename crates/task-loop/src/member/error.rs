@@ -116,15 +116,5 @@ impl MemberError {
 }
 
 fn detail(message: String) -> ErrorDetail {
-    ErrorDetail {
-        message,
-        kind: String::new(),
-        param: None,
-        code: None,
-        request_id: None,
-        needed_micros: None,
-        available_micros: None,
-        scope: None,
-        resets_at: None,
-    }
+    ErrorDetail { message, ..ErrorDetail::default() }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Definition, Finish, Reply, Usage, add_arguments};
+use super::{Definition, Finish, Reply, add_arguments};
 use crate::attachment::{Attachment, MediaKind};
 use crate::conversation::{Call, Message};
 
@@ -108,7 +108,8 @@ pub(super) fn take(piece: &Value, growing: &mut Reply, hear: &mut (dyn FnMut(&st
     }
     if let Some(usage) = piece["usage"].as_object() {
         let of = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or_default();
-        growing.usage = Usage { input: of("prompt_tokens"), output: of("completion_tokens") };
+        growing.input_tokens = of("prompt_tokens");
+        growing.output_tokens = of("completion_tokens");
     }
     let choice = &piece["choices"][0];
     let delta = &choice["delta"];

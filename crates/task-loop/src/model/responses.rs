@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Definition, Finish, Reply, Usage, add_arguments};
+use super::{Definition, Finish, Reply, add_arguments};
 use crate::attachment::{Attachment, MediaKind};
 use crate::conversation::{Call, Message};
 use crate::member::MemberError;
@@ -103,7 +103,7 @@ pub(super) fn take(
 fn end(response: &Value, growing: &mut Reply, finish: Finish) {
     let usage = &response["usage"];
     let of = |key: &str| usage[key].as_u64().unwrap_or_default();
-    growing.usage = Usage { input: of("input_tokens"), output: of("output_tokens") };
+    (growing.input_tokens, growing.output_tokens) = (of("input_tokens"), of("output_tokens"));
     growing.model = response["model"].as_str().map(str::to_owned);
     growing.finish = finish;
     growing.is_complete = true;

@@ -47,18 +47,16 @@ impl Inner {
                 prompt: shown(&conversation),
                 max_tokens,
             };
-            let said = match &self.person {
+            let answer = match &self.person {
                 Some(person) => person.allow_sampling(wish).await,
                 None => ApprovalAnswer::Absent,
             };
-            match said {
-                ApprovalAnswer::Once | ApprovalAnswer::Always => {}
+            match answer {
+                answer if answer.is_yes() => {}
                 ApprovalAnswer::Absent => {
                     return Err(refused("approval is required, but no user is present"));
                 }
-                ApprovalAnswer::No | ApprovalAnswer::Stop => {
-                    return Err(refused("the user declined the request"));
-                }
+                _ => return Err(refused("the user declined the request")),
             }
         }
         let question = Question {
@@ -71,7 +69,7 @@ impl Inner {
         let asked = model.ask(&question, &mut nobody);
         let asked = tokio::time::timeout(policy.timeout, asked).await;
         let Ok(asked) = asked else { return Err(refused("the model did not respond in time")) };
-        counting.model_called(&model, &asked.as_ref());
+        counting.model_called(&model, asked.as_ref());
         match asked {
             Ok(reply) => Ok(result(&model, reply)),
             Err(trouble) => Err(refused(&trouble.line())),
@@ -94,12 +92,11 @@ impl Inner {
         } else {
             let hints = params["modelPreferences"]["hints"].as_array();
             let hints = hints.into_iter().flatten().filter_map(|hint| hint["name"].as_str());
-            let listed = own.others().await;
-            let mut fitting = hints.filter_map(|hint| {
-                let is_meant = |id: &&String| id.contains(hint) && is_allowed(id);
-                listed.iter().find(is_meant).cloned()
-            });
-            fitting.next()
+            let listed = own.listed().await.unwrap_or_default();
+            let ids = || listed.iter().map(|listed| &listed.id);
+            let mut fitting =
+                hints.filter_map(|hint| ids().find(|id| id.contains(hint) && is_allowed(id)));
+            fitting.next().cloned()
         };
         let id = chosen.unwrap_or_else(|| own.id.clone());
         if !is_allowed(&id) {

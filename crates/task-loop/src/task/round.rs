@@ -7,10 +7,10 @@ use mcp_client::{Progress, ProgressSink};
 use tokio::sync::mpsc::channel;
 
 use super::{RunningTask, TaskContext};
-use crate::approval_gate::Verdict;
 use crate::attachment::Attachment;
 use crate::conversation::{Call, Message};
 use crate::event::{Event, Listener};
+use crate::person::ApprovalAnswer;
 use crate::toolbox::CallOutcome;
 
 /// Maximum calls per round; the rest are not run.
@@ -44,20 +44,20 @@ impl RunningTask<'_, '_> {
                 self.context.counting.tool_called(&outcome);
                 self.spent.tool_calls += 1;
                 self.spent.charge_micros += outcome.charge_micros.unwrap_or_default();
-                round.is_stopped |= outcome.approval == Verdict::Stopped;
-                round.is_all_denied &= !outcome.approval.is_yes();
-                self.tell(call, outcome.text, outcome.attachments);
+                round.is_stopped |= outcome.approval == Some(ApprovalAnswer::Stop);
+                round.is_all_denied &= outcome.approval.is_some_and(|answer| !answer.is_yes());
+                self.push_result(call, outcome.text, outcome.attachments);
             }
         }
         let why =
             if round.is_stopped { "the task is ending" } else { "too many calls in one round" };
         for call in rest.iter().chain(too_many) {
-            self.tell(call, format!("not run: {why}"), Vec::new());
+            self.push_result(call, format!("not run: {why}"), Vec::new());
         }
         round
     }
 
-    fn tell(&mut self, call: &Call, text: String, attachments: Vec<Attachment>) {
+    fn push_result(&mut self, call: &Call, text: String, attachments: Vec<Attachment>) {
         let Call { id, name, .. } = call.clone();
         self.conversation.push(Message::Tool { id, name, text, attachments });
     }

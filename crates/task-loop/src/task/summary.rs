@@ -81,9 +81,8 @@ impl RunningTask<'_, '_> {
         self.coming = Some(String::new());
         let reply = context.model.ask(&question, &mut |_: &str| {}).await;
         self.coming = None;
-        self.answered(&reply.as_ref());
+        self.count_reply(reply.as_ref());
         let reply = reply?;
-        self.spend(&reply);
         let summary = reply.text.trim();
         if summary.is_empty() {
             return Err(MemberError::Nonsense { what: "an empty summary".to_owned() });

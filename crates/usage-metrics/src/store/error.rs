@@ -25,11 +25,13 @@ pub enum Error {
     Stopped,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ErrorKind {
     Busy,
     Full,
     ReadOnly,
+    #[serde(rename = "damaged")]
     Corrupt,
     Newer,
     Gone,

@@ -15,7 +15,7 @@ use task_loop::{TaskUsage, nearest};
 use uuid::Uuid;
 
 use super::export::markdown;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, ErrorContext};
 use crate::home::write_hint;
 use crate::output::{Output, WARNING};
 use crate::session::Session;
@@ -68,15 +68,10 @@ impl ChatArchive {
         let (day, time) = digits.split_at(digits.len().min(8));
         let chance = Uuid::new_v4().simple().to_string();
         let id = format!("{}{day}-{time}-{}", self.prefix, &chance[..8]);
-        let path = self.path(&id);
         let head = RecordHeader { id: id.clone(), created: now, model: model.to_owned(), tools };
         let opening = conversation.messages().to_vec();
-        let record = ChatRecord::begin(
-            path,
-            head,
-            opening,
-            Box::new(StorageWarning(session.output.clone())),
-        );
+        let warner = Box::new(StorageWarning(session.output.clone()));
+        let record = ChatRecord::begin(self.path(&id), head, opening, warner);
         (record.clone(), conversation.kept_as(&id, Box::new(record)))
     }
 
@@ -86,15 +81,12 @@ impl ChatArchive {
         id: Option<&str>,
         session: &Session,
     ) -> Result<ResumedChat, Diagnostic> {
-        let id = match id {
-            Some(id) => self.find(id)?,
-            None => self.newest()?,
-        };
+        let id = id.map_or_else(|| self.newest(), |id| self.find(id))?;
         let path = self.path(&id);
-        let read = ParsedRecord::read(&path).map_err(|error| failed(&error))?;
+        let read = ParsedRecord::read(&path).map_err(failed)?;
         let warner = Box::new(StorageWarning(session.output.clone()));
-        let record = ChatRecord::resume(path.clone(), read.head.clone(), read.good, warner)
-            .map_err(|error| failed(&error))?;
+        let record = ChatRecord::resume(path.clone(), read.head.clone(), read.good, warner);
+        let record = record.map_err(failed)?;
         if read.is_torn {
             let path = path.display();
             session.output.note(format!(
@@ -103,7 +95,7 @@ impl ChatArchive {
         }
         let mut conversation =
             Conversation::of(read.messages).kept_as(&id, Box::new(record.clone()));
-        let lost = conversation.close_lost_calls();
+        let lost = conversation.close_open_calls("the program ended");
         if !lost.is_empty() {
             let names: Vec<String> = lost.iter().map(|call| printable(&call.name)).collect();
             session
@@ -150,17 +142,13 @@ impl ChatArchive {
     }
 
     fn ids(&self) -> Result<Vec<(String, SystemTime)>, Diagnostic> {
-        let cannot = |error: &io::Error| {
-            Diagnostic::failed(format!("cannot read {}", self.folder.display())).because(error)
-        };
         let files = match fs::read_dir(&self.folder) {
-            Ok(files) => files,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(cannot(&error)),
+            files => files.or_cannot("read", &self.folder)?,
         };
         let mut ids = Vec::new();
         for file in files {
-            let file = file.map_err(|error| cannot(&error))?;
+            let file = file.or_cannot("read", &self.folder)?;
             let name = file.file_name();
             let Some(id) = name.to_str().and_then(|name| name.strip_suffix(".jsonl")) else {
                 continue;
@@ -228,15 +216,13 @@ impl ChatArchive {
                 Err(fs::TryLockError::Error(error)) => Err(error),
             }
         };
-        remove().map_err(|error| {
-            Diagnostic::failed(format!("cannot delete {}", path.display())).because(&error)
-        })
+        remove().or_cannot("delete", &path)
     }
 
     /// Prints a conversation as Markdown, or as JSON.
     pub(super) fn export(&self, id: &str, session: &Session) -> Result<(), Diagnostic> {
         let id = self.find(id)?;
-        let read = ParsedRecord::read(&self.path(&id)).map_err(|error| failed(&error))?;
+        let read = ParsedRecord::read(&self.path(&id)).map_err(failed)?;
         if session.output.is_json() {
             let ParsedRecord { messages, model, spent, .. } = read;
             return session.output.json(&json!({
@@ -308,10 +294,8 @@ impl RecordObserver for StorageWarning {
     }
 }
 
-fn failed(error: &RecordError) -> Diagnostic {
+#[expect(clippy::needless_pass_by_value, reason = "called by map_err")]
+fn failed(error: RecordError) -> Diagnostic {
     let diagnostic = Diagnostic::failed(error.to_string());
-    match error.source() {
-        Some(source) => diagnostic.because(source),
-        None => diagnostic,
-    }
+    error.source().into_iter().fold(diagnostic, Diagnostic::because)
 }

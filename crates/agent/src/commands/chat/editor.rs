@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +18,8 @@ use reedline::{
 use super::library::Library;
 use super::slash_command;
 use crate::config::made_folder_of;
-use crate::diagnostic::Diagnostic;
-use crate::runtime::Interrupts;
+use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::runtime::Signals;
 use crate::session::Session;
 
 pub(super) const PROMPT: &str = "> ";
@@ -40,12 +41,6 @@ pub(super) struct Editor {
     engine: Option<Reedline>,
     stop: Arc<AtomicBool>,
     joined: ContinuedLines,
-}
-
-impl std::fmt::Debug for Editor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Editor").finish_non_exhaustive()
-    }
 }
 
 impl Editor {
@@ -95,7 +90,7 @@ impl Editor {
     /// and restores the terminal.
     pub(super) async fn read(
         &mut self,
-        interrupts: &mut Interrupts,
+        signals: &mut Signals,
     ) -> Result<Result<Key, String>, Diagnostic> {
         let Some(mut engine) = self.engine.take() else {
             return Ok(Err("the line editor is unavailable".to_owned()));
@@ -109,15 +104,14 @@ impl Editor {
         tokio::pin!(reading);
         let read = tokio::select! {
             read = &mut reading => read,
-            exit = interrupts.next() => {
+            exit = signals.next() => {
                 self.stop.store(true, Ordering::Release);
                 // A thread that reads from a closed terminal may never return.
                 let _ = tokio::time::timeout(MAX_STOP, reading).await;
                 return Err(Diagnostic::interrupted(exit));
             }
         };
-        let (engine, read) = read
-            .map_err(|error| Diagnostic::failed("cannot read from the terminal").because(&error))?;
+        let (engine, read) = read.or_failed("cannot read from the terminal")?;
         self.engine = Some(engine);
         Ok(match read {
             Ok(Signal::Success(text)) => Ok(Key::Text(self.joined.take(&text))),
@@ -134,10 +128,7 @@ impl Editor {
 /// Creates the file, readable by its owner only, if it is missing.
 fn private(path: &Path) -> io::Result<()> {
     made_folder_of(path)?;
-    let mut options = fs::OpenOptions::new();
-    options.create(true).append(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
+    fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path).map(drop)
 }
 
 /// Lines that were entered with a backslash at their end. Pasted lines may end in one too and

@@ -10,17 +10,16 @@ use tokio::sync::mpsc;
 use super::editor::{CONTINUATION_PROMPT, Editor, Key, PROMPT, is_continued};
 use super::library::Library;
 use crate::attended_person::OpenQuestions;
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
 use crate::output::Output;
 use crate::prompt::{Prompt, TypedAhead, line_meanwhile};
-use crate::runtime::Interrupts;
+use crate::runtime::Signals;
 use crate::session::Session;
 
 const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 /// Maximum queued lines of an attended conversation. Answers are never queued.
 const MAX_WAITING: usize = 64;
 
-#[derive(Debug)]
 pub(super) struct Input {
     from: InputSource,
     output: Output,
@@ -28,7 +27,6 @@ pub(super) struct Input {
     is_leaving: bool,
 }
 
-#[derive(Debug)]
 enum InputSource {
     Editor(Box<Editor>),
     /// A terminal without an editor: output is redirected, or it is dumb.
@@ -77,7 +75,7 @@ impl Input {
         let from = if piece == MessageUnit::Whole {
             InputSource::Whole(false)
         } else if Prompt::find(&output).is_none() {
-            InputSource::Lines(lines()?)
+            InputSource::Lines(read_lines(1, Result::transpose)?)
         } else if !is_dumb && io::stdout().is_terminal() {
             InputSource::Editor(Box::new(Editor::open(library.clone(), session)?))
         } else {
@@ -105,7 +103,7 @@ impl Input {
                 }
                 Ok(AttendedLine::Message { text }) => Some(Ok(InputEvent::Typed(text))),
                 Ok(AttendedLine::Reload { confirmed }) => Some(Ok(InputEvent::Reload(confirmed))),
-                Err(error) => Some(Err(Diagnostic::usage("invalid line").because(&error))),
+                Err(error) => Some(Err(error).or_diagnostic(Diagnostic::usage("invalid line"))),
             },
         })?);
         Ok(Self { from, output, is_leaving: false })
@@ -120,13 +118,10 @@ impl Input {
     }
 
     /// The next message. A signal ends the wait.
-    pub(super) async fn next(
-        &mut self,
-        interrupts: &mut Interrupts,
-    ) -> Result<InputEvent, Diagnostic> {
+    pub(super) async fn next(&mut self, signals: &mut Signals) -> Result<InputEvent, Diagnostic> {
         loop {
             let key = match &mut self.from {
-                InputSource::Editor(editor) => match editor.read(interrupts).await? {
+                InputSource::Editor(editor) => match editor.read(signals).await? {
                     Ok(key) => key,
                     Err(error) => {
                         self.output.warn(format!("line editing is unavailable: {error}"));
@@ -134,18 +129,18 @@ impl Input {
                         continue;
                     }
                 },
-                InputSource::Terminal => terminal(interrupts).await?,
+                InputSource::Terminal => terminal(signals).await?,
                 InputSource::Lines(lines) => {
                     return tokio::select! {
                         came = piped(lines) => came,
-                        exit = interrupts.next() => Err(Diagnostic::interrupted(exit)),
+                        exit = signals.next() => Err(Diagnostic::interrupted(exit)),
                     };
                 }
                 InputSource::Attended(lines) => {
                     return tokio::select! {
                         line = lines.recv() => line.unwrap_or(Ok(InputEvent::End)),
                         // Nothing is running that it could stop.
-                        exit = interrupts.next() => match exit {
+                        exit = signals.next() => match exit {
                             Exit::Interrupted => continue,
                             other => Err(Diagnostic::interrupted(other)),
                         },
@@ -173,14 +168,14 @@ impl Input {
     }
 }
 
-async fn terminal(interrupts: &mut Interrupts) -> Result<Key, Diagnostic> {
+async fn terminal(signals: &mut Signals) -> Result<Key, Diagnostic> {
     let mut text = String::new();
     loop {
         let sign = if text.is_empty() { PROMPT } else { CONTINUATION_PROMPT };
         let most = MAX_MESSAGE_BYTES as u64;
         let line = tokio::select! {
             line = line_meanwhile(sign.trim_end().to_owned(), TypedAhead::Taken, most) => line,
-            exit = interrupts.next() => match exit {
+            exit = signals.next() => match exit {
                 Exit::Interrupted => return Ok(Key::CtrlC),
                 other => return Err(Diagnostic::interrupted(other)),
             },
@@ -217,10 +212,6 @@ fn join(text: &mut String, line: &str) -> Result<bool, Diagnostic> {
     if text.len() > MAX_MESSAGE_BYTES { Err(too_long()) } else { Ok(is_continued) }
 }
 
-fn lines() -> Result<mpsc::Receiver<Result<String, Diagnostic>>, Diagnostic> {
-    read_lines(1, Result::transpose)
-}
-
 /// Reads standard input on a thread. `take` converts each line, and the end of input.
 fn read_lines<T: Send + 'static>(
     most_waiting: usize,
@@ -245,7 +236,7 @@ fn read_lines<T: Send + 'static>(
         }
     };
     let thread = std::thread::Builder::new().name("input".to_owned()).spawn(read);
-    thread.map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
+    thread.or_failed("cannot read standard input")?;
     Ok(lines)
 }
 
@@ -253,7 +244,7 @@ fn next_line(input: &mut impl BufRead) -> Result<Option<String>, Diagnostic> {
     let mut line = Vec::new();
     let most = MAX_MESSAGE_BYTES as u64 + 1;
     let read = input.by_ref().take(most).read_until(b'\n', &mut line);
-    read.map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
+    read.or_failed("cannot read standard input")?;
     if line.len() > MAX_MESSAGE_BYTES {
         return Err(too_long());
     }
@@ -263,7 +254,7 @@ fn next_line(input: &mut impl BufRead) -> Result<Option<String>, Diagnostic> {
 fn whole() -> Result<String, Diagnostic> {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(MAX_MESSAGE_BYTES as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
+    read.or_failed("cannot read standard input")?;
     if bytes.len() > MAX_MESSAGE_BYTES {
         return Err(too_long());
     }

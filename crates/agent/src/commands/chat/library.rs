@@ -86,8 +86,7 @@ impl Library {
         let listing = self.runtime.spawn(async move {
             let mut changes = client.registry_changes();
             loop {
-                let new = list(&client).await;
-                *listed.lock().unwrap_or_else(PoisonError::into_inner) = new;
+                renew(&listed, &client).await;
                 if changes.changed().await.is_err() {
                     return;
                 }
@@ -103,8 +102,7 @@ impl Library {
         toolbox: &Toolbox,
     ) -> Result<UserInput, Diagnostic> {
         if self.find(name).is_none() {
-            let new = list(&self.client).await;
-            *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = new;
+            renew(&self.listed, &self.client).await;
         }
         let found = self.find(name).ok_or_else(|| unknown(name))?;
         let NamedPrompt { server, prompt, .. } = &found;
@@ -231,8 +229,20 @@ impl Library {
     }
 }
 
-/// Lists from the running servers; stopped ones are not started. A failure or timeout counts
-/// as an empty list.
+async fn renew(listed: &Mutex<Listed>, client: &Client) {
+    let new = list(client).await;
+    *listed.lock().unwrap_or_else(PoisonError::into_inner) = new;
+}
+
+/// One server's list; a failure or timeout counts as an empty one.
+async fn in_time<T>(
+    listed: impl Future<Output = Result<Vec<T>, mcp_client::Error>>,
+) -> impl Iterator<Item = T> {
+    let listed = tokio::time::timeout(LIST_TIMEOUT, listed).await;
+    listed.ok().and_then(Result::ok).unwrap_or_default().into_iter().take(MAX_LISTED)
+}
+
+/// Lists from the running servers; stopped ones are not started.
 async fn list(client: &Client) -> Listed {
     let mut listed = Listed::default();
     let ready: Vec<String> = client
@@ -242,25 +252,20 @@ async fn list(client: &Client) -> Listed {
         .map(|status| status.server)
         .collect();
     for server in client.servers_with_prompts().into_iter().filter(|one| ready.contains(one)) {
-        let prompts = tokio::time::timeout(LIST_TIMEOUT, client.prompts(&server)).await;
-        let prompts = prompts.ok().and_then(Result::ok).unwrap_or_default();
-        listed.prompts.extend(prompts.into_iter().take(MAX_LISTED).map(|prompt| NamedPrompt {
+        let prompts = in_time(Box::pin(client.prompts(&server))).await;
+        listed.prompts.extend(prompts.map(|prompt| NamedPrompt {
             name: registered_name(&server, &prompt.name),
             server: server.clone(),
             prompt,
         }));
     }
     for server in client.servers_with_resources().into_iter().filter(|one| ready.contains(one)) {
-        let resources = tokio::time::timeout(LIST_TIMEOUT, client.resources(&server)).await;
-        let resources = resources.ok().and_then(Result::ok).unwrap_or_default();
-        listed.resources.extend(resources.into_iter().take(MAX_LISTED).map(|one| {
+        let resources = in_time(Box::pin(client.resources(&server))).await;
+        listed.resources.extend(resources.map(|one| {
             let about = one.description.or(one.title).unwrap_or(one.name);
             Completion::new(printable(&format!("@{server}:{}", one.uri)), printable(&about))
         }));
-        let templates = client.resource_templates(&server);
-        let templates = tokio::time::timeout(LIST_TIMEOUT, templates).await;
-        let templates = templates.ok().and_then(Result::ok).unwrap_or_default();
-        let templates = templates.into_iter().take(MAX_LISTED);
+        let templates = in_time(Box::pin(client.resource_templates(&server))).await;
         listed.templates.extend(templates.map(|one| (server.clone(), one)));
     }
     listed

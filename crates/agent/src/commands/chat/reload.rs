@@ -52,7 +52,7 @@ pub(super) async fn run(
         let mut event = reload_json(&done);
         event["type"] = "reloaded".into();
         event["refused"] = refused.into();
-        return show::told(chat, event);
+        return show::print_json(chat, event);
     }
     if done.is_empty() {
         return Ok(());

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use task_loop::UserInput;
 use task_loop::attachment::Attachment;
 use task_loop::conversation::Message;
 use task_loop::end::TaskEnd;
 use task_loop::untrusted::printable;
-use task_loop::{TaskContext, UserInput};
 
 use super::input::{Input, InputEvent};
 use super::session::ChatSession;
 use super::slash_command::{self, ChatInput, SlashCommand};
-use super::{reload, save, show};
+use super::{reload, show};
 use crate::attachments;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::already_told;
 use crate::output::DIM;
-use crate::runtime::{Interrupts, StopSignal};
+use crate::runtime::{Signals, StopSignal};
 use crate::table::counted;
 use crate::task_error::end_diagnostic;
 use crate::task_printer::{TaskPrinter, shortened};
@@ -36,7 +36,7 @@ impl ChatSession<'_> {
     pub(super) async fn converse(
         &mut self,
         input: &mut Input,
-        interrupts: &mut Interrupts,
+        signals: &mut Signals,
     ) -> Result<(), Diagnostic> {
         self.greet(input)?;
         let mut failed = None;
@@ -47,21 +47,21 @@ impl ChatSession<'_> {
             } else if input.is_person() {
                 reporter.hold();
             }
-            let came = input.next(interrupts).await;
+            let came = input.next(signals).await;
             reporter.release();
             let (text, is_message) = match came? {
                 InputEvent::Typed(text) => (text, false),
                 InputEvent::Message(text) => (text, true),
                 InputEvent::Reload(confirmed) => {
                     let reloaded = reload::run(self, &confirmed);
-                    if let Err(diagnostic) = unless_stopped(interrupts, reloaded).await {
+                    if let Err(diagnostic) = unless_stopped(signals, reloaded).await {
                         self.output().tell(&diagnostic);
                     }
                     continue;
                 }
                 InputEvent::End => break,
             };
-            let done = Box::pin(self.take(&text, is_message, input.is_person(), interrupts)).await;
+            let done = Box::pin(self.take(&text, is_message, input.is_person(), signals)).await;
             match done {
                 Ok(NextAction::GoOn) => {}
                 Ok(NextAction::Quit) => break,
@@ -155,7 +155,7 @@ impl ChatSession<'_> {
         text: &str,
         is_message: bool,
         is_person: bool,
-        interrupts: &mut Interrupts,
+        signals: &mut Signals,
     ) -> Result<NextAction, Diagnostic> {
         let typed =
             if is_message { ChatInput::Words(text.trim()) } else { slash_command::read(text)? };
@@ -167,21 +167,21 @@ impl ChatSession<'_> {
                 if is_person {
                     let (library, toolbox) = (&self.library, &self.toolbox);
                     let read = Box::pin(library.with_mentions(&mut input, toolbox));
-                    unless_stopped(interrupts, read).await?;
+                    unless_stopped(signals, read).await?;
                 }
-                self.ask_with_news(input, interrupts).await
+                self.ask_with_news(input, signals).await
             }
             ChatInput::Prompt(name, arguments) => {
                 let (library, toolbox) = (&self.library, &self.toolbox);
                 let filled = Box::pin(library.prompt(name, arguments, toolbox));
-                let input = unless_stopped(interrupts, filled).await?;
-                self.ask_with_news(input, interrupts).await
+                let input = unless_stopped(signals, filled).await?;
+                self.ask_with_news(input, signals).await
             }
             ChatInput::Command(SlashCommand::Compact, _) if !self.is_empty() => {
-                self.ask(None, interrupts).await
+                self.ask(None, signals).await
             }
             ChatInput::Command(slash, behind) => {
-                Box::pin(unless_stopped(interrupts, self.command(slash, behind))).await
+                Box::pin(unless_stopped(signals, self.command(slash, behind))).await
             }
         }
     }
@@ -189,14 +189,14 @@ impl ChatSession<'_> {
     async fn ask_with_news(
         &mut self,
         mut input: UserInput,
-        interrupts: &mut Interrupts,
+        signals: &mut Signals,
     ) -> Result<NextAction, Diagnostic> {
         let news = Box::pin(async {
             self.add_news(&mut input).await;
             Ok(())
         });
-        unless_stopped(interrupts, news).await?;
-        self.ask(Some(input), interrupts).await
+        unless_stopped(signals, news).await?;
+        self.ask(Some(input), signals).await
     }
 
     /// Whether there are no messages yet.
@@ -208,24 +208,14 @@ impl ChatSession<'_> {
     async fn ask(
         &mut self,
         said: Option<UserInput>,
-        interrupts: &mut Interrupts,
+        signals: &mut Signals,
     ) -> Result<NextAction, Diagnostic> {
         let fleet = &self.setup.fleet;
         let (shown, reporter) = (fleet.shown.clone(), Arc::clone(&fleet.reporter));
         let mut printer = TaskPrinter::new(self.session.output.clone(), shown, reporter);
-        let Self { setup, conversation, model, toolbox, bounds, counting, .. } = self;
-        let old_turns = setup.config.old_turns();
-        let done = interrupts.guard(async |stop: StopSignal| {
-            let context = TaskContext {
-                model,
-                toolbox,
-                bounds: *bounds,
-                old_turns,
-                output_schema: None,
-                counting: counting.clone(),
-                stop: stop.now,
-                is_ending: stop.is_ending,
-            };
+        let Self { setup, conversation, model, toolbox, counting, .. } = self;
+        let done = signals.guard(async |stop: StopSignal| {
+            let context = setup.context(model, toolbox, counting, stop);
             match said {
                 Some(_) => task_loop::run(said, conversation, &context, &mut printer).await,
                 None => task_loop::compact(conversation, &context, &mut printer).await,
@@ -234,7 +224,7 @@ impl ChatSession<'_> {
         let done = done.await?;
         self.spent = self.spent.plus(done.spent);
         self.record.spent(done.spent);
-        if !printer.has_told() && !self.output().is_json() && !done.answer.is_empty() {
+        if !printer.is_streaming() && !self.output().is_json() && !done.answer.is_empty() {
             let answer = self.setup.fleet.shown.whole(&done.answer);
             self.output().bytes(format!("{}\n", answer.trim_end_matches('\n')).as_bytes())?;
         }
@@ -268,7 +258,7 @@ impl ChatSession<'_> {
             SlashCommand::Cost => show::cost(self).await?,
             SlashCommand::Metrics => show::metrics(self)?,
             SlashCommand::History => show::history(self)?,
-            SlashCommand::Save => save::run(self, behind)?,
+            SlashCommand::Save => show::save(self, behind)?,
             SlashCommand::Clear => self.clear().await?,
             // With messages, it asks the model.
             SlashCommand::Compact => self.output().note("No messages yet."),
@@ -280,10 +270,10 @@ impl ChatSession<'_> {
 
 /// Runs the work unless a signal comes first.
 async fn unless_stopped<T>(
-    interrupts: &mut Interrupts,
+    signals: &mut Signals,
     work: impl Future<Output = Result<T, Diagnostic>>,
 ) -> Result<T, Diagnostic> {
-    let done = interrupts.guard(async |stop: StopSignal| {
+    let done = signals.guard(async |stop: StopSignal| {
         tokio::select! {
             done = work => done,
             () = stop.now.cancelled() => {

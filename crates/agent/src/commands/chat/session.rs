@@ -5,7 +5,6 @@ use serde_json::json;
 use task_loop::TaskUsage;
 use task_loop::chat_record::ChatRecord;
 use task_loop::conversation::Conversation;
-use task_loop::limits::Bounds;
 use task_loop::metrics::TaskMetrics;
 use task_loop::model::Model;
 use task_loop::toolbox::Toolbox;
@@ -18,15 +17,6 @@ use crate::session::Session;
 use crate::task_setup::TaskSetup;
 
 #[derive(Debug)]
-pub(super) struct ChatSetup {
-    pub(super) setup: TaskSetup,
-    pub(super) client: Client,
-    pub(super) counting: TaskMetrics,
-    pub(super) bounds: Bounds,
-    pub(super) model: Model,
-}
-
-#[derive(Debug)]
 pub(super) struct ChatSession<'a> {
     pub(super) session: &'a Session,
     pub(super) setup: TaskSetup,
@@ -37,36 +27,36 @@ pub(super) struct ChatSession<'a> {
     pub(super) conversation: Conversation,
     pub(super) spent: TaskUsage,
     pub(super) record: ChatRecord,
-    pub(super) bounds: Bounds,
     pub(super) library: Library,
     archive: ChatArchive,
 }
 
 impl<'a> ChatSession<'a> {
     pub(super) fn begin(
-        found: ChatSetup,
-        archive: ChatArchive,
+        setup: TaskSetup,
+        client: &Client,
+        counting: TaskMetrics,
+        model: Model,
         session: &'a Session,
     ) -> Result<Self, Diagnostic> {
-        let ChatSetup { setup, client, counting, bounds, model } = found;
-        let toolbox = setup.toolbox(&client, &model, session)?;
+        let archive = ChatArchive::of(session)?;
+        let toolbox = setup.toolbox(client, &model, session)?;
         let fresh = setup.conversation(&model, session);
         let tools = setup.wanted.tools.clone();
         let (record, conversation) = archive.begin(fresh, &model.id, tools, session);
         let spent = TaskUsage::default();
-        let library = Library::new(&client);
+        let library = Library::new(client);
         setup.fleet.tasks.in_conversation(record.id());
         Ok(Self {
             session,
             setup,
-            client,
+            client: client.clone(),
             counting,
             model,
             toolbox,
             conversation,
             spent,
             record,
-            bounds,
             library,
             archive,
         })
@@ -96,7 +86,7 @@ impl<'a> ChatSession<'a> {
 
     pub(super) async fn take_model(&mut self, id: &str) -> Result<(), Diagnostic> {
         let had_tools = self.model.takes_tools;
-        self.model = self.setup.other_model(id, &self.client, &self.counting).await?;
+        self.model = self.setup.model(Some(id), &self.client, &self.counting).await?;
         self.record.model(&self.model.id);
         if self.model.takes_tools != had_tools {
             self.open();

@@ -1,7 +1,12 @@
 //! Output of chat commands.
 
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use mcp_client::registry::RegisteredTool;
 use serde_json::{Value, json};
 use task_loop::conversation::Message;
 use task_loop::member::credits;
@@ -10,6 +15,7 @@ use task_loop::untrusted::printable;
 use usage_metrics::consent::Mode;
 use wire::account::Me;
 
+use super::export::markdown;
 use super::session::ChatSession;
 use super::slash_command;
 use crate::commands::mcp::list::report::{reasons, server_json, table};
@@ -29,7 +35,7 @@ pub(super) fn help(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     if chat.output().is_json() {
         let all =
             slash_command::ALL.iter().map(|known| json!({"name": known.name, "does": known.does}));
-        return told(chat, json!({"type": "help", "commands": all.collect::<Vec<_>>()}));
+        return print_json(chat, json!({"type": "help", "commands": all.collect::<Vec<_>>()}));
     }
     chat.output().text(slash_command::help())
 }
@@ -45,7 +51,7 @@ pub(super) async fn models(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
                 "context_length": one.context_length, "current": one.id == chat.model.id,
             })
         });
-        return told(chat, json!({"type": "models", "models": all.collect::<Vec<_>>()}));
+        return print_json(chat, json!({"type": "models", "models": all.collect::<Vec<_>>()}));
     }
     let mut rows = Table::new(["", "model", "credits per call", "context"])
         .align_right(&["credits per call", "context"]);
@@ -64,7 +70,7 @@ pub(super) async fn models(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
 pub(super) fn model(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     let model = &chat.model;
     if chat.output().is_json() {
-        return told(chat, json!({"type": "model", "model": model.id}));
+        return print_json(chat, json!({"type": "model", "model": model.id}));
     }
     let price = credits(model.price_micros);
     let id = printable(&model.id);
@@ -74,14 +80,16 @@ pub(super) fn model(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
 
 /// The tools offered to the model, or those that match these words.
 pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result<(), Diagnostic> {
-    let registry = chat.toolbox.registry();
-    let offered = chat.toolbox.offered();
-    let found: Option<Vec<_>> =
-        (!words.is_empty()).then(|| find::search(&registry, words).into_iter().collect());
+    let (registry, offered) = (chat.toolbox.registry(), chat.toolbox.offered());
+    let found = (!words.is_empty()).then(|| find::search(&registry, words));
     let mut rows =
         Table::new(["server", "tool", "access", "tokens", "description"]).align_right(&["tokens"]);
     let mut listed: Vec<Value> = Vec::new();
-    let mut add = |server: &str, name: &str, access: &str, tokens: u32, description: &str| {
+    let mut add = |entry: Option<&RegisteredTool>, name: &str, tokens: u32, description: &str| {
+        let (server, name, access) = match entry {
+            Some(entry) => (&*entry.server, entry.native_name(), access(entry)),
+            None => ("agent", name, "reads only"),
+        };
         let about = chat.setup.fleet.shown.first_line(description);
         let name = chat.setup.fleet.shown.line(name);
         let (server, access) = (server.to_owned(), access.to_owned());
@@ -93,31 +101,18 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result<(), Diagnosti
     };
     if let Some(found) = &found {
         for entry in found {
-            add(
-                &entry.server,
-                entry.native_name(),
-                access(entry),
-                entry.tokens,
-                &entry.description,
-            );
+            add(Some(entry), &entry.name, entry.tokens, &entry.description);
         }
     } else {
         for tool in &offered {
-            match registry.lookup(&tool.name) {
-                Some(entry) => {
-                    let how = access(entry);
-                    add(&entry.server, entry.native_name(), how, tool.tokens, &tool.description);
-                }
-                None => add("agent", &tool.name, "reads only", tool.tokens, &tool.description),
-            }
+            add(registry.lookup(&tool.name), &tool.name, tool.tokens, &tool.description);
         }
     }
-    let count = listed.len();
+    let (count, all) = (listed.len(), registry.len());
+    let tokens: u32 = offered.iter().map(|tool| tool.tokens).sum();
     if chat.output().is_json() {
-        let tokens: u32 = offered.iter().map(|tool| tool.tokens).sum();
-        let all = registry.len();
         let value = json!({"type": "tools", "tools": listed, "tokens": tokens, "all": all});
-        return told(chat, value);
+        return print_json(chat, value);
     }
     if found.is_some() && count == 0 {
         chat.output().note(format!("no tool matches `{}`", printable(words)));
@@ -127,12 +122,9 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result<(), Diagnosti
         chat.output().text(rows.text())?;
     }
     if found.is_none() {
-        let tokens: u32 = offered.iter().map(|tool| tool.tokens).sum();
         let offers = counted(count, "tool");
         let mut line = format!("{offers}, about {} tokens per request", grouped(tokens));
-        let is_found = offered.iter().any(|tool| *tool.name == *find::NAME);
-        if is_found {
-            let all = registry.len();
+        if offered.iter().any(|tool| *tool.name == *find::NAME) {
             line.push_str(&format!("; {all} tools in total, which the model finds by search"));
         }
         chat.output().note(line);
@@ -145,7 +137,7 @@ pub(super) fn servers(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     let fleet = &chat.setup.fleet;
     if chat.output().is_json() {
         let servers: Vec<Value> = all.iter().map(|status| server_json(status, fleet)).collect();
-        return told(chat, json!({"type": "mcp", "servers": servers}));
+        return print_json(chat, json!({"type": "mcp", "servers": servers}));
     }
     if all.is_empty() {
         chat.output().note("this conversation has no servers");
@@ -161,7 +153,7 @@ pub(super) async fn cost(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     if chat.output().is_json() {
         let available = me.as_ref().ok().map(|me| me.available_micros);
         let value = json!({"type": "cost", "spent": spent, "available_micros": available});
-        return told(chat, value);
+        return print_json(chat, value);
     }
     let lines = [
         ("model calls", spent.model_calls.to_string()),
@@ -172,14 +164,10 @@ pub(super) async fn cost(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
         ),
         ("spent", format!("{} credits", credits(spent.charge_micros))),
     ];
-    let mut text = String::new();
-    for (name, value) in lines {
-        text.push_str(&format!("{name:<12} {value}\n"));
-    }
-    if let Ok(me) = &me {
-        let available = credits(me.available_micros);
-        text.push_str(&format!("{:<12} {available} credits\n", "balance"));
-    }
+    let available = me.as_ref().ok().map(|me| credits(me.available_micros));
+    let balance = available.map(|available| ("balance", format!("{available} credits")));
+    let line = |(name, value): (&str, String)| format!("{name:<12} {value}\n");
+    let text: String = lines.into_iter().chain(balance).map(line).collect();
     chat.output().text(text)?;
     match me {
         Ok(_) => Ok(()),
@@ -196,7 +184,7 @@ pub(super) fn metrics(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     let (_, decision) = metrics_recorder::decision(chat.session)?;
     if decision.mode != Mode::Local {
         if chat.output().is_json() {
-            return told(chat, json!({"type": "metrics", "recording": false}));
+            return print_json(chat, json!({"type": "metrics", "recording": false}));
         }
         chat.output().note("Recording is off. Turn it on with `agent metrics on`.");
         return Ok(());
@@ -209,7 +197,7 @@ pub(super) fn metrics(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     };
     if chat.output().is_json() {
         let package: Value = serde_json::from_slice(&next.to_bytes()).unwrap_or_default();
-        return told(chat, json!({"type": "metrics", "recording": true, "package": package}));
+        return print_json(chat, json!({"type": "metrics", "recording": true, "package": package}));
     }
     chat.output().bytes(&next.to_bytes())?;
     if drafts.len() > 1 {
@@ -224,7 +212,7 @@ pub(super) fn history(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     let said = messages.filter(|message| !matches!(message, Message::System { .. }));
     if chat.output().is_json() {
         let messages: Vec<&Message> = said.collect();
-        return told(chat, json!({"type": "history", "messages": messages}));
+        return print_json(chat, json!({"type": "history", "messages": messages}));
     }
     let lines: Vec<(&str, String)> = said.map(excerpt).collect();
     if lines.is_empty() {
@@ -234,6 +222,33 @@ pub(super) fn history(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     chat.output().text(fields(&lines))
 }
 
+/// Writes the conversation as Markdown to a new file.
+pub(super) fn save(chat: &ChatSession<'_>, file: &str) -> Result<(), Diagnostic> {
+    let id = chat.record.id();
+    let path = match (file, file.strip_prefix("~/"), &chat.session.environment.home) {
+        ("", ..) => PathBuf::from(format!("chat-{id}.md")),
+        (_, Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(file),
+    };
+    let shown = path.display();
+    let text = markdown(&id, &chat.model.id, chat.conversation.messages());
+    let text = chat.setup.fleet.shown.whole(&text);
+    let file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| {
+        let is_there = error.kind() == io::ErrorKind::AlreadyExists;
+        let hint = is_there.then_some("existing files are not overwritten; choose another name");
+        Diagnostic::failed(format!("cannot write {shown}"))
+            .because(&error)
+            .hints(hint.map(str::to_owned))
+    })?;
+    if chat.output().is_json() {
+        return print_json(chat, json!({"type": "saved", "path": path}));
+    }
+    chat.output().note(format!("saved to {shown}"));
+    Ok(())
+}
+
 /// The author of a message, and its beginning.
 pub(super) fn excerpt(message: &Message) -> (&'static str, String) {
     let (who, text) = match message {
@@ -241,11 +256,8 @@ pub(super) fn excerpt(message: &Message) -> (&'static str, String) {
         Message::User { text, .. } => ("you", text.clone()),
         Message::Assistant { text, calls } => {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
-            match (text.is_empty(), names.is_empty()) {
-                (_, true) => ("agent", text.clone()),
-                (true, false) => ("agent", format!("[{}]", names.join(", "))),
-                (false, false) => ("agent", format!("{text} [{}]", names.join(", "))),
-            }
+            let called = names.join(", ");
+            ("agent", if names.is_empty() { text.clone() } else { format!("{text} [{called}]") })
         }
         Message::Tool { name, text, .. } => ("tool", format!("{name}, {}", size(text.len()))),
     };
@@ -257,6 +269,6 @@ pub(super) fn excerpt(message: &Message) -> (&'static str, String) {
 }
 
 /// Prints the JSON response to a program, without secrets.
-pub(super) fn told(chat: &ChatSession<'_>, value: Value) -> Result<(), Diagnostic> {
+pub(super) fn print_json(chat: &ChatSession<'_>, value: Value) -> Result<(), Diagnostic> {
     chat.output().json_line(&chat.setup.fleet.shown.json(value))
 }

@@ -98,12 +98,10 @@ pub(super) fn read(text: &str) -> Result<ChatInput<'_>, Diagnostic> {
 }
 
 fn unknown(name: &str) -> Diagnostic {
-    let diagnostic = Diagnostic::usage(format!("unknown command `/{}`", printable(name)));
-    let diagnostic = match nearest(name, ALL.iter().map(|known| known.name)) {
-        Some(near) => diagnostic.hint(format!("did you mean `/{near}`?")),
-        None => diagnostic.hint("list the commands with `/help`"),
-    };
-    diagnostic.hint("to send a line that starts with a slash to the model, start it with two")
+    let near = nearest(name, ALL.iter().map(|known| known.name)).map(|near| format!("/{near}"));
+    Diagnostic::usage(format!("unknown command `/{}`", printable(name)))
+        .did_you_mean(near.as_deref(), "list the commands with `/help`")
+        .hint("to send a line that starts with a slash to the model, start it with two")
 }
 
 pub(super) fn help() -> String {

@@ -58,17 +58,14 @@ struct ServiceChecks<'a> {
 impl ServiceChecks<'_> {
     async fn all(&self, key: Finding) -> Vec<Finding> {
         let has_key = key.severity != Severity::Error;
-        let ((ready, health), (me, models, capabilities)) = tokio::join!(
-            async { tokio::join!(self.beside("/readyz"), self.beside("/healthz")) },
-            async {
-                if has_key {
-                    let (me, models) = (self.get("/me"), self.get("/models"));
-                    tokio::join!(me, models, self.get("/capabilities"))
-                } else {
-                    (None, None, None)
-                }
+        let account = async {
+            if !has_key {
+                return None;
             }
-        );
+            Some(tokio::join!(self.get("/me"), self.get("/models"), self.get("/capabilities")))
+        };
+        let (ready, health, account) =
+            tokio::join!(self.beside("/readyz"), self.beside("/healthz"), account);
         let mut checks = vec![self.service(&ready, health.ok().as_ref()).of("service")];
         if matches!(ready, Err(MemberError::Unreachable { .. } | MemberError::Late { .. })) {
             checks.push(key);
@@ -77,16 +74,19 @@ impl ServiceChecks<'_> {
         if let Ok(answer) = &ready {
             checks.extend(self.clock(&answer.headers).map(|finding| finding.of("clock")));
         }
-        match me.map(|me| me.and_then(|answer| answer.json::<Me>())) {
-            None => checks.push(key),
-            Some(Err(trouble)) => checks.push(self.failed(&trouble).of("key")),
-            Some(Ok(me)) => {
+        let Some((me, models, capabilities)) = account else {
+            checks.push(key);
+            return checks;
+        };
+        match me.and_then(|answer| answer.json::<Me>()) {
+            Err(trouble) => checks.push(self.failed(&trouble).of("key")),
+            Ok(me) => {
                 let place = self.member.settings.key.as_ref().map(|key| key.place.as_str());
                 let place = place.unwrap_or_default();
                 checks.push(Finding::good(format!("accepted; set by {place}")).of("key"));
                 checks.push(balance(&me).of("balance"));
-                checks.extend(models.map(|models| self.model(models).of("model")));
-                let able = capabilities.into_iter().flat_map(|found| self.capabilities(found));
+                checks.push(self.model(models).of("model"));
+                let able = self.capabilities(capabilities).into_iter();
                 checks.extend(able.map(|finding| finding.of("can do")));
             }
         }
@@ -98,8 +98,8 @@ impl ServiceChecks<'_> {
         in_time(self.member.client.ask_at(&target, MemberRequest::get("").at_most(MAX_BYTES))).await
     }
 
-    async fn get(&self, path: &str) -> Option<Result<MemberResponse, MemberError>> {
-        Some(in_time(self.member.client.ask(MemberRequest::get(path).at_most(MAX_BYTES))).await)
+    async fn get(&self, path: &str) -> Result<MemberResponse, MemberError> {
+        in_time(self.member.client.ask(MemberRequest::get(path).at_most(MAX_BYTES))).await
     }
 
     fn service(

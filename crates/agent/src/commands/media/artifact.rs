@@ -6,13 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use ring::digest::{Context, SHA256};
 use task_loop::untrusted::printable;
 use wire::media::Artifact;
 
 use crate::diagnostic::{Diagnostic, ErrorContext};
-use crate::download::OnConflict;
-use crate::download::digest::Digest;
+use crate::download::digest::{self, Digest};
+use crate::download::{OnConflict, folder_of};
 use crate::member::retry::RetryingMember;
 
 /// Reads an artifact whole. Fails if it does not match the declared digest and size.
@@ -34,9 +33,7 @@ pub(super) async fn read(
     if bytes.len() as u64 != artifact.bytes {
         return Err(wrong("the size"));
     }
-    let mut found = Context::new(&SHA256);
-    found.update(&bytes);
-    if Digest::parse(&artifact.sha256) != Some(Digest::of(&found)) {
+    if Digest::parse(&artifact.sha256) != Some(digest::of_bytes(&bytes)) {
         return Err(wrong("the SHA-256 digest"));
     }
     Ok(bytes)
@@ -64,7 +61,7 @@ pub(super) fn check(path: &Path, existing: OnConflict) -> Result<(), Diagnostic>
     if existing == OnConflict::Keep && path.symlink_metadata().is_ok() {
         return Err(is_there(path));
     }
-    let folder = folder(path);
+    let folder = folder_of(path);
     if folder.is_dir() {
         return Ok(());
     }
@@ -75,7 +72,7 @@ pub(super) fn write(path: &Path, bytes: &[u8], existing: OnConflict) -> Result<(
     let mut builder = tempfile::Builder::new();
     // The default mode of new files: the umask applies.
     builder.permissions(Permissions::from_mode(0o666)).prefix(".agent-");
-    let mut file = builder.tempfile_in(folder(path)).or_cannot("write", path)?;
+    let mut file = builder.tempfile_in(folder_of(path)).or_cannot("write", path)?;
     file.write_all(bytes).or_cannot("write", path)?;
     let done = match existing {
         OnConflict::Replace => file.persist(path),
@@ -85,10 +82,6 @@ pub(super) fn write(path: &Path, bytes: &[u8], existing: OnConflict) -> Result<(
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(is_there(path)),
         done => done.map(drop).or_cannot("write", path),
     }
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn is_there(path: &Path) -> Diagnostic {

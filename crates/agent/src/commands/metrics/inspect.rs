@@ -17,6 +17,7 @@ use crate::diagnostic::Diagnostic;
 use crate::documents::{DEFAULT_MAX_BYTES, Document, DocumentSplit, Source, sources};
 use crate::output::{ERROR, WARNING};
 use crate::session::Session;
+use crate::table::counted;
 
 /// Maximum reports per batch.
 const MAX_HELD: usize = 256;
@@ -50,7 +51,7 @@ pub(super) enum Question {
     LintStrictly,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Report {
     source: String,
     /// Line where the document begins; only if a source has several.
@@ -183,26 +184,16 @@ fn judge(source: &Source, document: Document<'_>, max_errors: usize, question: Q
         violation.line += lines_before;
     }
     let mut unreadable = None;
-    let warnings = match question {
-        Question::Validate => None,
-        Question::Lint | Question::LintStrictly => Some(if verdict.is_valid() {
-            match Package::read_clamped(document.bytes) {
-                Ok(package) => {
-                    let mut warnings = lint(document.bytes, &package);
-                    for warning in &mut warnings {
-                        warning.line += lines_before;
-                    }
-                    warnings
-                }
-                Err(error) => {
-                    unreadable = Some(error.to_string());
-                    Vec::new()
-                }
-            }
-        } else {
-            Vec::new()
-        }),
-    };
+    let mut warnings = (question != Question::Validate).then(Vec::new);
+    if let Some(warnings) = warnings.as_mut().filter(|_| verdict.is_valid()) {
+        match Package::read_clamped(document.bytes) {
+            Ok(package) => *warnings = lint(document.bytes, &package),
+            Err(error) => unreadable = Some(error.to_string()),
+        }
+        for warning in warnings {
+            warning.line += lines_before;
+        }
+    }
     Report {
         source: source.name(),
         line: None,
@@ -216,16 +207,7 @@ fn judge(source: &Source, document: Document<'_>, max_errors: usize, question: Q
 }
 
 fn unreadable(source: String, line: Option<usize>, error: &dyn std::error::Error) -> Report {
-    Report {
-        source,
-        line,
-        valid: false,
-        entries: 0,
-        violation_count: 0,
-        violations: Vec::new(),
-        warnings: None,
-        unreadable: Some(error.to_string()),
-    }
+    Report { source, line, unreadable: Some(error.to_string()), ..Report::default() }
 }
 
 impl Summary {
@@ -297,10 +279,7 @@ fn conclude(summary: &Summary, question: Question, session: &Session) -> Result<
 }
 
 fn sentence(summary: &Summary) -> String {
-    let count = |count: u64, one: &str| match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {one}s"),
-    };
+    let count = |count: u64, noun: &str| counted(usize::try_from(count).unwrap_or(0), noun);
     let mut text = format!("{}: {} valid", count(summary.documents, "document"), summary.valid);
     if summary.invalid > 0 {
         let violations = count(summary.violations, "error");

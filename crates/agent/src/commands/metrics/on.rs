@@ -24,26 +24,24 @@ pub(crate) fn run(session: &Session) -> Result<(), Diagnostic> {
     config::set_metrics_mode(&path, Mode::Local)?;
     store.set_recording(Mode::Local).map_err(|error| store_trouble(&folder, &error))?;
     let (_, decision) = decision(session)?;
-    if session.output.is_json() {
-        return session.output.json(&json!({
-            "mode": decision.mode.text(),
-            "rule": decision.rule.to_string(),
-            "folder": folder.root(),
-            "install_id": install_id,
-        }));
-    }
-    let root = folder.root().display();
-    match decision.mode {
-        Mode::Local => session.output.text(format!(
+    let done = json!({
+        "mode": decision.mode.text(),
+        "rule": decision.rule.to_string(),
+        "folder": folder.root(),
+        "install_id": install_id,
+    });
+    let (root, rule) = (folder.root().display(), decision.rule);
+    let text = match decision.mode {
+        Mode::Local => format!(
             "{GOOD}Recording is on.{GOOD:#} Counters are kept in {root} and never leave this \
              machine.\nShow them with `agent metrics show`; stop recording with `agent metrics \
              off`.\n"
-        )),
-        Mode::Off => session.output.text(format!(
-            "Recording is on, but nothing is recorded at the moment: {}.\n",
-            decision.rule
-        )),
-    }
+        ),
+        Mode::Off => {
+            format!("Recording is on, but nothing is recorded at the moment: {rule}.\n")
+        }
+    };
+    session.output.print(&done, text)
 }
 
 /// Stop recording

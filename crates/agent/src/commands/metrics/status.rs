@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use usage_metrics::consent::{Decision, Mode};
 use usage_metrics::package::Resource;
-use usage_metrics::store::{self, ErrorKind, Store, StoreFolder, Summary};
+use usage_metrics::store::{self, Store, StoreFolder, Summary};
 use uuid::Uuid;
 
 use super::{decision, folder};
@@ -70,7 +70,7 @@ fn as_json(
 ) -> Value {
     let trouble = error.as_ref().map(|error| {
         let diagnostic = store_trouble(folder, error);
-        json!({ "kind": kind_text(error.kind()), "causes": diagnostic.causes })
+        json!({ "kind": error.kind(), "causes": diagnostic.causes })
     });
     let state = match (summary, error) {
         (None, None) => "none",
@@ -106,19 +106,6 @@ fn holds(summary: &Summary) -> Value {
         "rows_set_aside": summary.set_aside_rows,
         "bytes": summary.bytes,
     })
-}
-
-const fn kind_text(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Busy => "busy",
-        ErrorKind::Full => "full",
-        ErrorKind::ReadOnly => "read-only",
-        ErrorKind::Corrupt => "damaged",
-        ErrorKind::Newer => "newer",
-        ErrorKind::Gone => "gone",
-        ErrorKind::Stopped => "stopped",
-        ErrorKind::Other => "other",
-    }
 }
 
 fn as_text(

@@ -13,7 +13,7 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use super::{Args, SharedTaskSetup};
 use crate::config;
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::runtime::{Interrupts, StopSignal};
+use crate::runtime::{Signals, StopSignal};
 use crate::session::Session;
 
 const MAX_TASKS: usize = 100_000;
@@ -63,27 +63,22 @@ pub(super) async fn run(
     jobs: &[BatchTask],
     args: &Args,
     SharedTaskSetup { setup, client, schema }: SharedTaskSetup<'_>,
-    interrupts: &mut Interrupts,
+    signals: &mut Signals,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let ran = interrupts.guard(async |stop: StopSignal| {
+    let ran = signals.guard(async |stop: StopSignal| {
         let counting = setup.counting(Entrypoint::Batch, ExecutionSurface::Batch);
-        let model = setup.model(client, &counting).await?;
+        let model = setup.model(setup.wanted.model.as_deref(), client, &counting).await?;
         let bar = session.output.progress(jobs.len() as u64, "tasks");
         let work = |job: BatchTask| {
-            let (model, counting, stop) = (&model, counting.clone(), stop.clone());
-            let schema = schema.clone();
+            let (model, counting) = (&model, &counting);
+            let (stop, schema) = (stop.clone(), schema.clone());
             async move {
                 let toolbox = setup.toolbox(client, model, session)?;
                 let context = TaskContext {
-                    model,
-                    toolbox: &toolbox,
-                    bounds: args.manner.bounds(setup.bounds()),
                     old_turns: OldTurns::Cut,
                     output_schema: schema,
-                    counting,
-                    stop: stop.now,
-                    is_ending: stop.is_ending,
+                    ..setup.context(model, &toolbox, counting, stop)
                 };
                 let mut conversation = setup.conversation(model, session);
                 let input = Some(job.task.as_str().into());

@@ -10,10 +10,10 @@ use crate::diagnostic::Diagnostic;
 use crate::download::OnConflict;
 use crate::output::GOOD;
 use crate::session::Session;
+use crate::skills::Name;
 use crate::skills::folder::Folder;
 use crate::skills::folders::{SkillFolders, SkillScope};
 use crate::skills::install::InstallPlan;
-use crate::skills::name::Name;
 use crate::table::{Table, counted, grouped};
 
 /// Install a skill from a folder with a SKILL.md

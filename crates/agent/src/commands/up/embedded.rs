@@ -4,6 +4,7 @@ use gateway::config::{Config, Kind, Provider, read};
 use local_model::About;
 use settings::Scope;
 
+use super::Download;
 use crate::commands::gateway::DetectedServer;
 use crate::diagnostic::Diagnostic;
 use crate::model_files::fetch::fetch;
@@ -13,12 +14,6 @@ use crate::session::Session;
 use crate::table::amount;
 
 const NAME: &str = "local";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Download {
-    Allowed,
-    Refused,
-}
 
 /// Uses the models of the folder if no other provider is available; downloads one if there is
 /// none. Returns the provider that the configuration lacks.

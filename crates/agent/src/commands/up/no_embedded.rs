@@ -2,15 +2,10 @@
 
 use gateway::config::{Config, Provider};
 
+use super::Download;
 use crate::commands::gateway::DetectedServer;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Download {
-    Allowed,
-    Refused,
-}
 
 #[expect(clippy::unused_async, reason = "where there is a model it may be fetched")]
 pub(super) async fn provide(

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -120,15 +121,12 @@ impl RunningService {
 
 fn open(path: &Path, is_made: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(is_made).truncate(false);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    options.read(true).write(true).create(is_made).truncate(false).mode(0o600).open(path)
 }
 
 fn read(path: &Path) -> Option<Running> {
-    let mut text = Vec::new();
-    File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
+    let text = io::read_to_string(File::open(path).ok()?.take(MAX_BYTES)).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 fn runs_already(path: &Path) -> Diagnostic {

@@ -32,11 +32,11 @@ pub(super) struct StartSummary {
 }
 
 pub(super) fn documents(config: &Config) -> Vec<PathBuf> {
-    let folders = config.search.providers.iter().filter_map(|provider| match provider {
+    let folder = |provider: &SearchProvider| match provider {
         SearchProvider::Index(index) => Some(index.folder.clone()),
         SearchProvider::Remote { .. } => None,
-    });
-    folders.collect()
+    };
+    config.search.providers.iter().filter_map(folder).collect()
 }
 
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl AvailableModels {
         Self { of: join_all(asked).await, added }
     }
 
-    pub(super) fn first(&self) -> Option<String> {
+    fn first(&self) -> Option<String> {
         let (provider, models) = self.of.iter().find(|(_, models)| !models.is_empty())?;
         Some(format!("{provider}/{}", models.first()?))
     }
@@ -165,11 +165,9 @@ impl StartSummary {
             output.note(format!("\nOr run a small model in the service: {way}"));
         }
     }
-}
 
-impl StartSummary {
     /// Commands to try next; `None` if `.env` must be edited first.
-    pub(super) fn commands_to_try(&self, session: &Session) -> Option<[String; 3]> {
+    fn commands_to_try(&self, session: &Session) -> Option<[String; 3]> {
         let program = self.program(session)?;
         let model = quoted(&self.models.first()?);
         Some([

@@ -21,12 +21,6 @@ pub(super) struct Program {
     pub(super) mode: u32,
 }
 
-/// The lock for replacing it, until dropped.
-#[derive(Debug)]
-pub(super) struct Lock {
-    _folder: File,
-}
-
 impl Program {
     pub(super) fn running() -> Result<Self, Diagnostic> {
         let path = std::env::current_exe().and_then(|path| path.canonicalize());
@@ -44,7 +38,7 @@ impl Program {
     /// Fails if a package manager installed this program.
     pub(super) fn check_is_ours(&self, session: &Session) -> Result<(), Diagnostic> {
         let path = self.path.display();
-        let declared = session.environment.install_method.as_deref().map(str::trim);
+        let declared = session.environment.install_method().map(str::trim);
         let declared = declared.filter(|method| !method.is_empty());
         let facts = InstallFacts { declared, executable: Some(&self.path), in_container: false };
         let found = detect_install_method(&facts).text();
@@ -79,11 +73,12 @@ impl Program {
         Ok(())
     }
 
-    /// Allows one update at a time. Locks the folder itself, so that no lock file is left behind.
-    pub(super) fn lock(&self) -> Result<Lock, Diagnostic> {
+    /// Allows one update at a time, until the file is dropped. Locks the folder itself, so that no
+    /// lock file is left behind.
+    pub(super) fn lock(&self) -> Result<File, Diagnostic> {
         let folder = File::open(&self.folder).or_cannot("replace", &self.path)?;
         match folder.try_lock() {
-            Ok(()) => Ok(Lock { _folder: folder }),
+            Ok(()) => Ok(folder),
             Err(TryLockError::WouldBlock) => {
                 let message = format!("another update of {} is running", self.path.display());
                 Err(Diagnostic::failed(message).hint("wait until it has finished"))

@@ -5,7 +5,7 @@ use std::fs;
 use usage_metrics::clock::{ManualClock, Timestamp};
 
 use super::*;
-use crate::skills::name::Name;
+use crate::skills::Name;
 
 const NOW: i64 = 1_785_240_000_000;
 
@@ -42,19 +42,19 @@ impl Ground {
         let log = self.log();
         let mut page = log.open().unwrap();
         work(&mut page);
-        let told = |count: &Count| match count {
-            Count::Lifecycle(event) => {
-                format!("{} {}", event.action.text(), event.provenance.text())
-            }
-            Count::Load(event) => format!(
+        let change =
+            |event: &SkillLifecycle| format!("{} {}", event.action.text(), event.provenance.text());
+        let load = |event: &SkillLoad| {
+            format!(
                 "{} {} {} {}",
                 event.reuse_state.text(),
                 event.post_patch_state.text(),
                 event.use_count_bucket.text(),
                 event.provenance.text()
-            ),
+            )
         };
-        let counted = page.counts.iter().map(told).collect();
+        let loads = page.loads.iter().map(load);
+        let counted = page.changes.iter().map(change).chain(loads).collect();
         page.close().unwrap();
         counted
     }

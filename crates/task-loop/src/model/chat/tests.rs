@@ -19,7 +19,7 @@ fn text_and_usage_are_assembled() {
         json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}),
     ]);
     assert_eq!((growing.text.as_str(), heard.as_str()), ("Hello", "Hello"));
-    assert_eq!(growing.usage, Usage { input: 7, output: 2 });
+    assert_eq!((growing.input_tokens, growing.output_tokens), (7, 2));
     assert_eq!(growing.model.as_deref(), Some("m-1"));
     assert!(growing.is_complete);
 }

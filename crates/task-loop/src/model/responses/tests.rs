@@ -21,7 +21,7 @@ fn events_are_assembled() {
     assert!(growing.is_complete);
     let reply = growing.cleaned();
     assert_eq!(reply.calls[0].name, "t");
-    assert_eq!(reply.usage, Usage { input: 3, output: 4 });
+    assert_eq!((reply.input_tokens, reply.output_tokens), (3, 4));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of `name`.
+//! Tests of `skills`.
 
 use super::*;
 use crate::file_name::MAX_NAME_BYTES;

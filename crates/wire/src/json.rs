@@ -1,13 +1,14 @@
 //! Pretty-prints JSON with the original order and numbers, which a parsed value would lose.
 
+/// Maximum depth that is indented: deeper levels would take quadratic space.
 const MAX_INDENT: usize = 64;
 
-/// Pretty-prints a text; `None` if it is not JSON.
-pub(super) fn pretty(text: &str) -> Option<String> {
-    serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
+/// Pretty-prints a text; fails if it is not JSON.
+pub fn pretty(text: &str) -> Result<String, serde_json::Error> {
+    serde_json::from_str::<serde::de::IgnoredAny>(text)?;
     let mut out = String::with_capacity(text.len() * 2);
     let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
-    let mut letters = text.chars().filter(|letter| *letter != '\u{feff}').peekable();
+    let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         if is_string {
             out.push(letter);
@@ -43,7 +44,7 @@ pub(super) fn pretty(text: &str) -> Option<String> {
             }
         }
     }
-    Some(out)
+    Ok(out)
 }
 
 fn new_line(out: &mut String, depth: usize) {
