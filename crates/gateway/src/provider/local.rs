@@ -14,13 +14,12 @@ use local_model::Refusal;
 use tokio::time::timeout;
 use wire::error::Code;
 
-pub(crate) use answer::LocalAnswer;
 use file::File;
 use question::Question;
 
 use super::Owner;
 use super::failure::Failure;
-use super::{LocalModelInfo, LocalScan};
+use super::{LocalAnswer, LocalModelInfo, LocalScan};
 use crate::config::{self, Timeouts};
 use crate::failure::ApiError;
 
@@ -133,11 +132,10 @@ impl Local {
         timeouts: Timeouts,
     ) -> Result<LocalAnswer, Failure> {
         let question = Question::parse(body, owner).map_err(Failure::Unfit)?;
-        let file = self.files.load().get(&question.model).cloned().ok_or(Failure::NoModel)?;
-        let form = question.form();
+        let file = self.files.load().get(&question.form.model).cloned().ok_or(Failure::NoModel)?;
         let begun = async {
             let generation = file.host.generate(question.request).await.map_err(failure)?;
-            LocalAnswer::begin(generation, form).await
+            answer::begin(generation, question.form).await
         };
         // The wait for other requests is not a failure of this one.
         let late = Failure::Gone("the response did not start in time");

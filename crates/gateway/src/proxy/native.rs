@@ -20,7 +20,7 @@ use crate::failure::ApiError;
 /// Our fields of a response object, which replace those of the upstream.
 pub(crate) type Ours = Map<String, Value>;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct NativeWatch {
     ours: Ours,
     pub(crate) tokens: TokenCounts,
@@ -44,14 +44,7 @@ struct InspectedEvent<'a> {
 
 impl NativeWatch {
     pub(crate) fn new(ours: Ours) -> Self {
-        Self {
-            ours,
-            tokens: TokenCounts::default(),
-            has_content: false,
-            sequence: -1,
-            response: None,
-            is_over: false,
-        }
+        Self { ours, sequence: -1, ..Self::default() }
     }
 
     pub(crate) fn feed(

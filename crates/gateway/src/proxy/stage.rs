@@ -9,11 +9,10 @@ use ledger::{AnswerProgress, TokenCounts};
 use serde_json::Value;
 use wire::sse::{Event, Splitter};
 
-use super::bridge::Bridge;
 use super::chat::{ChatWatch, ChunkAction, Fault};
 use super::event_buffer::{EventBuffer, Step};
 use super::native::{MessagesWatch, NativeWatch};
-use super::rounds::{Rounds, sum};
+use super::rounds::{Bridge, Rounds, sum};
 use crate::failure::Dialect;
 use crate::provider::{Provider, Sender};
 
@@ -68,7 +67,7 @@ impl Stage {
         if let Self::Translated(translation) = self
             && let Some(bridge) = &mut translation.bridge
         {
-            bridge.start(out.buffer());
+            bridge.translator().start(out.buffer());
         }
     }
 
@@ -183,16 +182,16 @@ impl Translation {
             return Ok(pass(seen, chunk, out, last));
         };
         match seen {
-            ChunkAction::Pass(_) => bridge.feed(chunk, out.buffer())?,
+            ChunkAction::Pass(_) => bridge.translator().feed(chunk, out.buffer())?,
             ChunkAction::Skip => {}
             ChunkAction::Done => {
                 if self.rounds.as_ref().is_some_and(Rounds::may_continue) {
-                    self.searches = bridge.begin_searches(out.buffer());
+                    self.searches = bridge.translator().begin_searches(out.buffer());
                 }
                 if !self.searches.is_empty() {
                     return Ok(Step::Search);
                 }
-                bridge.finish(last.buffer());
+                bridge.translator().finish(last.buffer());
                 return Ok(Step::Done);
             }
         }

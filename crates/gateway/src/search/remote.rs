@@ -43,7 +43,7 @@ fn searxng(wanted: &Wanted) -> Question {
     let mut query = Serializer::new(String::new());
     query.append_pair("q", &wanted.with_sites()).append_pair("format", "json");
     if let Some(recency) = wanted.recency {
-        query.append_pair("time_range", word(recency));
+        query.append_pair("time_range", json!(recency).as_str().unwrap_or_default());
     }
     Question { path: format!("/search?{}", query.finish()), body: None }
 }
@@ -81,7 +81,7 @@ fn tavily(wanted: &Wanted) -> Question {
         "include_images": false,
     });
     if let Some(recency) = wanted.recency {
-        body["time_range"] = word(recency).into();
+        body["time_range"] = json!(recency);
     }
     for (name, domains) in
         [("include_domains", &wanted.domains.include), ("exclude_domains", &wanted.domains.exclude)]
@@ -98,15 +98,6 @@ fn asked(wanted: &Wanted) -> usize {
     let all = usize::try_from(MAX_RESULTS).unwrap_or(wanted.max_results);
     let is_filtered = !wanted.domains.include.is_empty() || !wanted.domains.exclude.is_empty();
     if is_filtered { all } else { wanted.max_results.min(all) }
-}
-
-fn word(recency: Recency) -> &'static str {
-    match recency {
-        Recency::Day => "day",
-        Recency::Week => "week",
-        Recency::Month => "month",
-        Recency::Year => "year",
-    }
 }
 
 /// The response of `SearXNG` or Tavily.

@@ -107,7 +107,12 @@ fn note(provider: &Provider, is_good: bool) {
 /// The models of a provider; `None` if its answer is not a list of models.
 async fn models(provider: &Provider) -> Result<Option<Vec<config::Model>>, ()> {
     if let Some(program) = &provider.program {
-        return voices(provider, program).await;
+        let voices = espeak::voices(program).await;
+        if let Err(why) = &voices {
+            tracing::warn!(provider = %provider.name, why, "cannot use a program");
+        }
+        provider.trouble.store(voices.as_ref().err().cloned().map(Arc::new));
+        return voices.map(Some).map_err(drop);
     }
     let policy = provider.health.policy.clone().unwrap_or_default();
     let (status, body) = provider.ask(&policy.path, None, policy.timeout).await.map_err(drop)?;
@@ -119,23 +124,6 @@ async fn models(provider: &Provider) -> Result<Option<Vec<config::Model>>, ()> {
         let models = list.data.into_iter().take(config::MAX_MODELS);
         models.filter(|model| is_name(&model.id)).map(found).collect()
     }))
-}
-
-async fn voices(
-    provider: &Provider,
-    program: &std::path::Path,
-) -> Result<Option<Vec<config::Model>>, ()> {
-    match espeak::voices(program).await {
-        Ok(voices) => {
-            provider.trouble.store(None);
-            Ok(Some(voices))
-        }
-        Err(why) => {
-            tracing::warn!(provider = %provider.name, why, "cannot use a program");
-            provider.trouble.store(Some(Arc::new(why)));
-            Err(())
-        }
-    }
 }
 
 fn found(listed: Listed) -> config::Model {

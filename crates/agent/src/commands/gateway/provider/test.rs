@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use gateway::config::{Config, Provider, SearchProvider};
 use gateway::probe::{self, Probe};
-use gateway::search::{self, Wanted};
+use gateway::search;
 use serde_json::json;
 use task_loop::nearest;
 use task_loop::untrusted::printable;
@@ -88,7 +88,7 @@ fn ask_for_results(
 ) -> Result<(), Diagnostic> {
     let begun = Instant::now();
     let hits = block_on(async {
-        search::probe(provider, &Wanted::new(query)).await.map_err(|problem| {
+        search::probe(provider, query).await.map_err(|problem| {
             let diagnostic = Diagnostic::peer(problem.message);
             problem.hint.into_iter().fold(diagnostic, Diagnostic::hint)
         })

@@ -1,4 +1,4 @@
-//! Tests of `page_cache`.
+//! Tests of `page`.
 
 use std::time::SystemTime;
 
@@ -19,7 +19,6 @@ fn reading(length: usize) -> Arc<Reading> {
         status: 200,
         document: Document { content: "x".repeat(length), ..Document::default() },
         fetched_at: SystemTime::now(),
-        may_be_cached: true,
     })
 }
 
@@ -36,7 +35,7 @@ fn the_oldest_page_is_evicted() {
     assert!(cache.find(&page("c")).is_some());
     cache.insert(&page("b"), &reading(1001));
     assert_eq!(cache.find(&page("b")).unwrap().document.content.len(), 1001);
-    assert!(cache.0.bytes() <= 4000);
+    assert!(cache.0.size().1 <= 4000);
 }
 
 #[test]
