@@ -103,12 +103,6 @@ pub(crate) struct LastFailure {
 /// One of the concurrent requests of a provider; freed on drop.
 pub(crate) type Slot = Option<OwnedSemaphorePermit>;
 
-pub(crate) struct LocalModelInfo {
-    pub(crate) context: u64,
-    /// `None` if its file cannot be used.
-    pub(crate) description: Option<String>,
-}
-
 pub(crate) struct LocalScan {
     /// Whether any file can be used, or there is none.
     pub(crate) is_good: bool,

@@ -11,7 +11,6 @@
 
 mod check;
 mod engine;
-mod fault;
 mod job_service;
 mod model;
 mod note;
@@ -83,6 +82,24 @@ pub(crate) fn job_id(id: HoldId) -> String {
 
 pub(crate) fn parse_id(text: &str) -> Option<HoldId> {
     HoldId::parse(&format!("{HOLD}{}", text.strip_prefix(JOB)?))
+}
+
+/// Why a step of a job failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fault {
+    code: &'static str,
+    message: String,
+    is_temporary: bool,
+}
+
+impl Fault {
+    fn temporary(message: impl Into<String>) -> Self {
+        Self { code: "upstream_unavailable", message: message.into(), is_temporary: true }
+    }
+
+    fn permanent(code: &'static str, message: &str) -> Self {
+        Self { code, message: message.to_owned(), is_temporary: false }
+    }
 }
 
 fn event(kind: &'static str, data: &Value) -> NewJobEvent {

@@ -15,16 +15,15 @@ mod guard;
 mod options;
 mod page;
 mod reader;
-mod resolve;
 mod robots;
 mod target;
 mod ttl_cache;
 
 pub use fault::Fault;
+pub use guard::{Resolve, Resolving};
 pub use options::{AllowedPrivate, PrivatePlace, ReaderOptions};
 pub use page::{FetchedPage, ReadRequest, Reading};
 pub use reader::{Image, Reader};
-pub use resolve::{Resolve, Resolving};
 pub use robots::normalized_path;
 pub use target::Target;
 pub use ttl_cache::{CacheLimits, TtlCache};

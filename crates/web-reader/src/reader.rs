@@ -18,10 +18,9 @@ use super::exchange::{
     BROKEN, Content, Limits, MAX_HEAD_BYTES, PageFetch, PageResponse, drive, exchange,
 };
 use super::fault::{Fault, Result};
-use super::guard::Guard;
+use super::guard::{Guard, Resolve, System};
 use super::options::ReaderOptions;
 use super::page::{FetchedPage, PageCache, ReadRequest, Reading};
-use super::resolve::{Resolve, System};
 use super::robots::{MAX_ROBOTS_BYTES, Rules, rules_cache};
 use super::target::Target;
 use super::ttl_cache::TtlCache;

@@ -76,7 +76,7 @@ impl Stream {
         let reason = match self.round.finish_reason.as_deref() {
             Some("length") => "max_tokens",
             // Some servers say `stop` after a call.
-            _ if self.blocks.has_client_call() => "tool_use",
+            _ if self.blocks.since(0).iter().any(Block::is_client_call) => "tool_use",
             Some("content_filter") => "refusal",
             _ if !self.refusal.is_empty() => "refusal",
             _ if self.stop_sequence.is_some() => "stop_sequence",

@@ -26,22 +26,16 @@ impl EventWriter {
 }
 
 /// A delta of text, refusal, reasoning or arguments.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct DeltaEvent<'a> {
-    #[serde(flatten)]
-    pub(super) place: OutputPosition<'a>,
-    pub(super) delta: &'a str,
-    /// Always an empty list, and only with text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) logprobs: Option<[(); 0]>,
-}
-
-#[derive(Serialize)]
-pub(super) struct OutputPosition<'a> {
     pub(super) item_id: &'a str,
     pub(super) output_index: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content_index: Option<usize>,
+    pub(super) delta: &'a str,
+    /// Always an empty list, and only with text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) logprobs: Option<[(); 0]>,
 }
 
 #[derive(Serialize)]

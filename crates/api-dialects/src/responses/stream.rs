@@ -12,7 +12,7 @@ use super::super::{
     ChatTranslator, MAX_OUTPUT_ITEMS, Malformed, Search, SearchOutcome, SearchResult, ToolTable,
     Usage, web_search,
 };
-use super::events::{DeltaEvent, EventWriter, OutputPosition, ResponseEvent};
+use super::events::{DeltaEvent, EventWriter, ResponseEvent};
 use super::output::{FinishedSearch, Item, Kind, Part, PartKind, SearchItem};
 use super::shape::{Outcome, Shape, Status};
 
@@ -113,16 +113,14 @@ impl Stream {
         if text.is_empty() {
             return;
         }
-        let name = match kind {
-            PartKind::Text => "response.output_text.delta",
-            PartKind::Refusal => "response.refusal.delta",
-            PartKind::Reasoning => "response.reasoning_text.delta",
+        let delta = DeltaEvent {
+            item_id: id,
+            output_index: n,
+            content_index: Some(content_index),
+            delta: text,
+            logprobs: (kind == PartKind::Text).then_some([]),
         };
-        let logprobs = (kind == PartKind::Text).then_some([]);
-        let place =
-            OutputPosition { item_id: id, output_index: n, content_index: Some(content_index) };
-        let delta = DeltaEvent { place, delta: text, logprobs };
-        self.events.write(out, name, &delta);
+        self.events.write(out, kind.events().0, &delta);
     }
 
     /// The item for parts of this kind, with an open part of this kind at its end.
@@ -186,22 +184,12 @@ impl Stream {
         let mut part_done = place.clone();
         part_done["part"] = part.json();
         let mut done = place;
-        let name = match part.kind {
-            PartKind::Text => {
-                done["text"] = part.text.as_str().into();
-                done["logprobs"] = json!([]);
-                "response.output_text.done"
-            }
-            PartKind::Refusal => {
-                done["refusal"] = part.text.as_str().into();
-                "response.refusal.done"
-            }
-            PartKind::Reasoning => {
-                done["text"] = part.text.as_str().into();
-                "response.reasoning_text.done"
-            }
-        };
-        self.events.write(out, name, &done);
+        let field = if part.kind == PartKind::Refusal { "refusal" } else { "text" };
+        done[field] = part.text.as_str().into();
+        if part.kind == PartKind::Text {
+            done["logprobs"] = json!([]);
+        }
+        self.events.write(out, part.kind.events().1, &done);
         self.events.write(out, "response.content_part.done", &part_done);
     }
 

@@ -19,7 +19,7 @@ use question::Question;
 
 use super::Owner;
 use super::failure::Failure;
-use super::{LocalAnswer, LocalModelInfo, LocalScan};
+use super::{LocalAnswer, LocalScan};
 use crate::config::{self, Timeouts};
 use crate::failure::ApiError;
 
@@ -72,7 +72,9 @@ impl Local {
                 });
             (after, is_same, trouble)
         });
-        let Ok((files, is_same, trouble)) = looked.await else { return LocalScan::nothing() };
+        let Ok((files, is_same, trouble)) = looked.await else {
+            return LocalScan { is_good: true, changed: None };
+        };
         let is_good = if files.is_empty() {
             trouble.is_none()
         } else {
@@ -92,14 +94,12 @@ impl Local {
         LocalScan { is_good, changed: Some(found) }
     }
 
-    pub(crate) fn known(&self, name: &str) -> LocalModelInfo {
+    /// Context length and description of a model; no description if its file cannot be used.
+    pub(crate) fn known(&self, name: &str) -> (u64, Option<String>) {
         let files = self.files.load();
         let about = files.get(name).and_then(|file| file.about.as_ref().ok());
         let made_for = about.map_or(u32::MAX, |about| about.context);
-        LocalModelInfo {
-            context: self.settings.window.min(made_for).into(),
-            description: about.map(file::description),
-        }
+        (self.settings.window.min(made_for).into(), about.map(file::description))
     }
 
     /// Whether a model can be used, as far as known.
@@ -146,12 +146,6 @@ impl Local {
             Err(_) => {}
         }
         begun
-    }
-}
-
-impl LocalScan {
-    fn nothing() -> Self {
-        Self { is_good: true, changed: None }
     }
 }
 

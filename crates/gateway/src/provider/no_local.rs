@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::Owner;
 use super::failure::Failure;
-use super::{LocalAnswer, LocalModelInfo, LocalScan};
+use super::{LocalAnswer, LocalScan};
 use crate::config::{self, Timeouts};
 
 pub(crate) enum Local {}
@@ -18,7 +18,7 @@ impl Local {
         match *self {}
     }
 
-    pub(crate) fn known(&self, _: &str) -> LocalModelInfo {
+    pub(crate) fn known(&self, _: &str) -> (u64, Option<String>) {
         match *self {}
     }
 

@@ -233,7 +233,7 @@ impl Inner {
                     }
                 }
                 Source::Live(streaming) => {
-                    if let Some(piece) = streaming.out.take() {
+                    if let Some(piece) = streaming.out.ready.take() {
                         return Some(piece);
                     }
                     // Boxed, to keep the future small while a stream waits.
@@ -306,8 +306,8 @@ impl Inner {
 
     /// Charges the request after the end marker, then returns the marker.
     async fn finish(&mut self) -> Option<Bytes> {
-        let Streaming { upstream, stage, mut last, .. } = *self.take_stream()?;
-        let last = last.take().unwrap_or_default();
+        let Streaming { upstream, stage, mut out, .. } = *self.take_stream()?;
+        let last = out.last.take().unwrap_or_default();
         self.charge.tokens = stage.tokens();
         let object = stage.final_response();
         let response = self.stored(object);
@@ -367,7 +367,7 @@ impl Inner {
         let message = format!("the provider's stream failed: {what}; {cost}");
         let error = ApiError::new(wire::error::Code::UpstreamUnavailable, message);
         // The client gets the events before the fault.
-        let mut out = std::mem::take(&mut streaming.out);
+        let mut out = std::mem::take(&mut streaming.out.ready);
         streaming.stage.fail(&error, &self.charge.id().to_string(), &mut out);
         let out = out.take().unwrap_or_default();
         let object = streaming.stage.final_response();
@@ -428,9 +428,9 @@ impl Streaming {
         else {
             return (self, Ok(()));
         };
-        rounds.execute(&searches, bridge, self.out.buffer()).await;
+        rounds.execute(&searches, bridge, self.out.ready.buffer()).await;
         let Some(messages) = bridge.translator().next_round() else {
-            bridge.translator().finish(self.last.buffer());
+            bridge.translator().finish(self.out.last.buffer());
             self.step = Step::Done;
             return (self, Ok(()));
         };
@@ -460,13 +460,13 @@ impl Streaming {
         let Some(event) = self.splitter.rest() else { return Ok(self.step) };
         let is_end_marker = event.data().trim_ascii() == b"[DONE]";
         if is_end_marker {
-            self.step = self.stage.feed(&event, &mut self.out, &mut self.last)?;
+            self.step = self.stage.feed(&event, &mut self.out)?;
         }
         Ok(self.step)
     }
 
     fn join(&mut self) -> Result<(), Fault> {
-        while self.step == Step::More && (1..MAX_JOINED_BYTES).contains(&self.out.len()) {
+        while self.step == Step::More && (1..MAX_JOINED_BYTES).contains(&self.out.ready.len()) {
             let Some(piece) = self.upstream.ready_piece() else { break };
             self.take(piece)?;
         }

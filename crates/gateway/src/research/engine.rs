@@ -10,12 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wire::research::JobSource;
 
-use super::fault::Fault;
 use super::model::{self, TokenUse};
 use super::note::{self, Note};
 use super::read::{self, Hit, Page};
 use super::write::{self, Source};
-use super::{Research, check, plan};
+use super::{Fault, Research, check, plan};
 use crate::clock;
 
 /// Steps that are reserved for writing and checking.

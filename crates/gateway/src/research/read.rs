@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use web_reader::{ReadRequest, Target};
 use wire::web::PageFormat;
 
-use super::fault::Fault;
+use super::Fault;
 use super::words::head;
 use crate::clock;
 use crate::identity::hex;

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::engine::{self, Output, Request, State, Step};
-use super::fault::Fault;
-use super::{Research, event, job_end, job_id};
+use super::{Fault, Research, event, job_end, job_id};
 use crate::background::BackgroundTask;
 use crate::clock;
 use crate::failure::chain;

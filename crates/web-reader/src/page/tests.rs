@@ -50,5 +50,5 @@ fn page_cache_is_keyed_by_owner_and_format_and_limited_by_age() {
     let brief = PageCache::new(10_000, Duration::ZERO);
     brief.insert(&page("a"), &reading(1));
     assert!(brief.find(&page("a")).is_none());
-    assert_eq!(brief.0.bytes(), 0, "what is too old is forgotten");
+    assert_eq!(brief.0.size().1, 0, "what is too old is forgotten");
 }

@@ -130,10 +130,6 @@ impl BlockWriter {
         self.blocks.is_empty()
     }
 
-    pub(super) fn has_client_call(&self) -> bool {
-        self.blocks.iter().any(Block::is_client_call)
-    }
-
     pub(super) fn since(&self, start: usize) -> &[Block] {
         &self.blocks[start..]
     }
