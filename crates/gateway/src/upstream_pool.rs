@@ -85,12 +85,6 @@ struct IdleConnections {
     has_connections: AtomicBool,
 }
 
-impl RequestError {
-    pub(crate) fn is_connect(&self) -> bool {
-        matches!(self, Self::Connect(_))
-    }
-}
-
 impl UpstreamPool {
     /// A pool that trusts the certificate authorities of the machine and those given.
     pub(crate) fn open(

@@ -17,6 +17,7 @@ use super::plain::{self, MAX_SNIPPET, MAX_TITLE};
 use super::wanted::Wanted;
 use crate::config::SearchKind;
 use crate::provider::{AskedBy, Failure, Provider, retry_after};
+use crate::upstream_pool::RequestError;
 
 /// Maximum query length of Brave, in characters and in words.
 const BRAVE_CHARS: usize = 400;
@@ -207,10 +208,9 @@ impl Remote {
                 request.headers_mut().remove(CONTENT_TYPE);
             }
         }
-        let answer = provider.pool.request(request).await.map_err(|error| {
-            let what =
-                if error.is_connect() { "cannot connect" } else { "the connection was closed" };
-            Failure::Gone(what)
+        let answer = provider.pool.request(request).await.map_err(|error| match error {
+            RequestError::Connect(_) => Failure::Gone("cannot connect"),
+            RequestError::Broken(_) => Failure::Gone("the connection was closed"),
         })?;
         let (head, body) = answer.into_parts();
         provider.note_status(AskedBy::Request, head.status.as_u16());
