@@ -3,7 +3,9 @@
 //! closed, and searches always end.
 #![no_main]
 
-use api_dialects::{SearchError, ToolTable, Translated, anthropic, messages, responses};
+use api_dialects::{
+    ChatTranslator, SearchError, ToolTable, Translated, anthropic, messages, responses,
+};
 use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value, json};
 use wire::sse::Splitter;

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{Malformed, StreamFault, Text, Usage};
 
 /// One `data` event of the upstream.
-#[derive(Deserialize)]
-pub(crate) struct Chunk<'a> {
+#[derive(Debug, Deserialize)]
+pub struct Chunk<'a> {
     #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
     usage: Option<Value>,
@@ -57,7 +57,7 @@ impl<'a> Chunk<'a> {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct Choice<'a> {
     #[serde(default)]
     index: u64,
@@ -70,7 +70,7 @@ pub(crate) struct Choice<'a> {
     pub(crate) stop_reason: Option<Value>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Delta<'a> {
     #[serde(borrow, default)]
     pub(crate) content: Option<Text<'a>>,
@@ -93,7 +93,7 @@ impl Delta<'_> {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct CallDelta<'a> {
     pub(crate) index: Option<u64>,
     #[serde(borrow, default)]
@@ -119,7 +119,7 @@ impl CallDelta<'_> {
     }
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct FunctionDelta<'a> {
     #[serde(borrow, default)]
     name: Option<Text<'a>>,

@@ -14,6 +14,7 @@ pub mod opaque;
 pub mod responses;
 mod round;
 mod tool_table;
+mod translator;
 mod usage;
 mod web_search;
 
@@ -23,9 +24,10 @@ use bytes::{BufMut, BytesMut};
 use serde::{Deserialize, Serialize};
 
 pub use tool_table::{MAX_FUNCTION_NAME_BYTES, ToolTable};
+pub use translator::ChatTranslator;
 pub use usage::Usage;
 pub use web_search::{
-    MAX_CITED_CHARS, Search, SearchError, SearchOutcome, SearchResult, UserLocation, WebSearchTool,
+    MAX_CITED_CHARS, Search, SearchError, SearchOutcome, SearchResult, WebSearchTool,
 };
 
 /// Maximum bytes of text, arguments and reasoning of one answer, which are all buffered.
@@ -136,6 +138,28 @@ fn write_json(out: &mut BytesMut, value: &impl Serialize) {
     let written = serde_json::to_writer(out.writer(), value);
     debug_assert!(written.is_ok(), "memory takes every plain value");
     out.put_slice(b"\n\n");
+}
+
+/// Writes one event: its name, and data with the same name as `type`.
+fn write_event(
+    out: &mut BytesMut,
+    kind: &'static str,
+    sequence_number: Option<u64>,
+    fields: &impl Serialize,
+) {
+    #[derive(Serialize)]
+    struct Data<'a, T> {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sequence_number: Option<u64>,
+        #[serde(flatten)]
+        fields: &'a T,
+    }
+    out.put_slice(b"event: ");
+    out.put_slice(kind.as_bytes());
+    out.put_u8(b'\n');
+    write_json(out, &Data { kind, sequence_number, fields });
 }
 
 /// A text that borrows from its event, unless it has escapes.

@@ -3,19 +3,16 @@
 //! A request becomes a chat completion request ([`request`]); the completion becomes a message
 //! ([`answer`]) or, chunk by chunk, the events of one ([`Stream`]). [`Shape`] holds the
 //! request fields that the answer repeats. A web search takes several rounds: see
-//! [`Stream::begin_searches`].
+//! [`ChatTranslator::begin_searches`](crate::ChatTranslator::begin_searches).
 //!
 //! For an upstream with a native Messages API, [`remove_own_blocks`] prepares the history.
 
-mod content;
 mod conversation;
 mod estimate;
-mod events;
 mod native;
 mod request;
 mod shape;
 mod stream;
-mod thinking;
 mod tools;
 
 pub use estimate::estimate_input_tokens;

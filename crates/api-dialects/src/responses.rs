@@ -5,14 +5,13 @@
 //! chunk, the events of one ([`Stream`]). [`Shape`] holds the request fields that answers
 //! repeat.
 //!
-//! A web search takes several rounds: see [`Stream::begin_searches`].
+//! A web search takes several rounds: see [`ChatTranslator::begin_searches`](crate::ChatTranslator::begin_searches).
 
 mod compaction;
 mod conversation;
 mod events;
 mod input;
 mod output;
-mod parts;
 mod request;
 mod shape;
 mod stream;
@@ -21,7 +20,7 @@ mod tools;
 pub use compaction::{compaction, compaction_request, reveal_summary};
 pub use input::{input_items, output_items};
 pub use request::request;
-pub use shape::{Incomplete, Outcome, Shape, Status};
+pub use shape::{Outcome, Shape, Status};
 pub use stream::{Stream, answer};
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ pub(crate) struct Round {
     pub(crate) start: usize,
     pub(crate) finish_reason: Option<String>,
     pub(crate) usage: Option<Usage>,
-    /// Usage of earlier rounds.
     earlier_usage: Option<Usage>,
     output_bytes: usize,
 }
@@ -57,6 +56,12 @@ impl Round {
     pub(crate) fn grow(&mut self, text: &str) -> Result<(), Malformed> {
         self.output_bytes += text.len();
         if self.output_bytes > MAX_OUTPUT_BYTES { Err(Malformed::TooLong) } else { Ok(()) }
+    }
+}
+
+impl std::fmt::Debug for Round {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Round").field("calls", &self.calls).finish_non_exhaustive()
     }
 }
 

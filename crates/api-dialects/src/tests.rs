@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value, json};
 use wire::sse::{Splitter, write_event};
 
-use super::{ToolTable, anthropic, responses};
+use super::{ChatTranslator, ToolTable, anthropic, responses};
 
 fn object(value: Value) -> Map<String, Value> {
     match value {

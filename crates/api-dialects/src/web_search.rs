@@ -14,21 +14,8 @@ pub struct WebSearchTool {
     pub allowed_domains: Vec<String>,
     /// Never return pages of these domains.
     pub blocked_domains: Vec<String>,
-    /// The member's location, for local results.
-    pub user_location: Option<UserLocation>,
     /// Number of found pages to read, from `search_context_size` and `external_web_access`.
     pub pages: usize,
-}
-
-/// An approximate location.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct UserLocation {
-    pub city: Option<String>,
-    pub region: Option<String>,
-    /// Two-letter country code.
-    pub country: Option<String>,
-    /// IANA time zone.
-    pub timezone: Option<String>,
 }
 
 /// A search that the model called for.
@@ -70,7 +57,6 @@ impl SearchError {
     }
 }
 
-/// The results of a search, or its error.
 pub type SearchOutcome = Result<Vec<SearchResult>, SearchError>;
 
 impl WebSearchTool {
@@ -82,25 +68,12 @@ impl WebSearchTool {
             max_uses: present(tool, "max_uses").and_then(Value::as_u64),
             allowed_domains: texts(filters, "allowed_domains"),
             blocked_domains: texts(filters, "blocked_domains"),
-            user_location: object(tool, "user_location").map(UserLocation::parse),
             pages: match text(tool, "search_context_size") {
                 _ if !is_live => 0,
                 Some("low") => 0,
                 Some("high") => 4,
                 _ => 2,
             },
-        }
-    }
-}
-
-impl UserLocation {
-    fn parse(location: &Object) -> Self {
-        let text = |name| text(location, name).map(str::to_owned);
-        Self {
-            city: text("city"),
-            region: text("region"),
-            country: text("country"),
-            timezone: text("timezone"),
         }
     }
 }

@@ -42,18 +42,6 @@ impl ChargedAccounts {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ShareChange {
-    /// The kind of the amount: `balance`, `budget` or `key_limit`.
-    pub(crate) kind: &'static str,
-    pub(crate) account: String,
-    /// What the amount was given for, such as a top-up: the next one is alerted about again.
-    pub(crate) period: String,
-    /// In percent; 0 if it is not known.
-    pub(crate) before: u32,
-    pub(crate) after: u32,
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Alerts<'a> {
     pub(crate) config: &'a config::Alerts,
@@ -61,14 +49,20 @@ pub(crate) struct Alerts<'a> {
 }
 
 impl Alerts<'_> {
-    /// Alerts if the change crosses a configured share: once for a period, whatever the number of
-    /// processes, and only about the highest share that it crosses.
-    pub(crate) async fn share_changed(self, change: &ShareChange) {
-        let ShareChange { kind, account, period, before, after } = change;
+    /// Alerts if the used percentage of an amount, before and after, crosses a configured share: once
+    /// for a period, whatever the number of processes, and only about the highest share that it
+    /// crosses. The period names what the amount was given for, such as a top-up.
+    async fn share_changed(
+        self,
+        kind: &str,
+        account: &str,
+        period: &str,
+        (before, after): (u32, u32),
+    ) {
         let crossed =
-            self.config.shares.iter().filter(|share| (before + 1..=*after).contains(*share));
+            self.config.shares.iter().filter(|share| (before + 1..=after).contains(*share));
         let Some(share) = crossed.max() else { return };
-        let what = match *kind {
+        let what = match kind {
             "balance" => "balance since the last top-up",
             "budget" => "budget of this period",
             "key_limit" => "spend limit of the key",

@@ -60,10 +60,10 @@ impl Capabilities<'_> {
         match capability {
             Capability::WebSearch => {
                 let price_micros = price(Operation::Search);
-                let providers = self.web.search.providers().into_iter();
-                let model = |known: crate::search::ProviderStatus| CapableModel {
-                    id: known.name,
-                    usable: known.is_usable,
+                let providers = self.web.search.providers();
+                let model = |(name, usable): (&str, bool)| CapableModel {
+                    id: name.to_owned(),
+                    usable,
                     price_micros,
                 };
                 providers.map(model).collect()

@@ -223,8 +223,8 @@ fn of_provider(
     created: i64,
 ) -> Model {
     let id = format!("{}/{}", provider.name, model.id);
-    let here = provider.local.as_ref().map(|local| local.known(&model.upstream_name));
-    let (window, about) = here.map(|known| (known.context, known.description)).unzip();
+    let local = provider.local.as_ref();
+    let (window, about) = local.map(|local| local.known(&model.upstream_name)).unzip();
     let target = Target {
         provider: provider.clone(),
         id: id.as_str().into(),

@@ -95,7 +95,7 @@ pub fn publish(downloads: &Downloads, publication: &Publication) -> Result<Manif
             .hint("name the files to publish"));
     }
     let folder = downloads.folder.join(version);
-    make_folder(&folder)?;
+    fs::create_dir_all(&folder).map_err(|error| broken(&folder, &error))?;
     for path in &publication.files {
         let file = place(path, &folder, publication.platform.as_deref())?;
         files.retain(|known| known.name != file.name);
@@ -212,10 +212,6 @@ fn measure(path: &Path) -> io::Result<(u64, [u8; 32])> {
         count += length as u64;
         digest.update(&piece[..length]);
     }
-}
-
-fn make_folder(folder: &Path) -> Result<(), Problem> {
-    fs::create_dir_all(folder).map_err(|error| broken(folder, &error))
 }
 
 /// Writes a temporary file, and moves it into place when it is durable.

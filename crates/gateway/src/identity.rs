@@ -109,10 +109,18 @@ impl Identities {
     }
 
     async fn record(&self, public_id: &str) -> ApiResult<Caller> {
-        match self.cached(public_id) {
-            Some(record) => Ok(record),
-            None => self.look_up(public_id).await,
+        if let Some((record, since)) = self.cached.pin().get(public_id)
+            && since.elapsed() < MAX_AGE
+        {
+            return Ok(record.clone());
         }
+        let record = Arc::new(self.store.key(public_id).await?.ok_or_else(ApiError::no_key)?);
+        let cached = self.cached.pin();
+        if cached.len() >= MAX_CACHED {
+            cached.clear();
+        }
+        cached.insert(public_id.to_owned(), (record.clone(), Instant::now()));
+        Ok(record)
     }
 
     pub(crate) async fn caller_for(&self, headers: &HeaderMap, scope: Scope) -> ApiResult<Caller> {
@@ -122,23 +130,6 @@ impl Identities {
         }
         let message = format!("this key lacks the scope `{}`", scope.as_str());
         Err(ApiError::new(Code::ScopeMissing, message))
-    }
-
-    fn cached(&self, public_id: &str) -> Option<Caller> {
-        let cached = self.cached.pin();
-        let (record, since) = cached.get(public_id)?;
-        (since.elapsed() < MAX_AGE).then(|| record.clone())
-    }
-
-    async fn look_up(&self, public_id: &str) -> ApiResult<Caller> {
-        let record = self.store.key(public_id).await?.ok_or_else(ApiError::no_key)?;
-        let record = Arc::new(record);
-        let cached = self.cached.pin();
-        if cached.len() >= MAX_CACHED {
-            cached.clear();
-        }
-        cached.insert(public_id.to_owned(), (record.clone(), Instant::now()));
-        Ok(record)
     }
 }
 

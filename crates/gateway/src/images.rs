@@ -190,24 +190,19 @@ fn gather<'a>(value: &'a mut Value, found: &mut Vec<&'a mut String>) {
         Value::Array(items) => items.iter_mut().for_each(|item| gather(item, found)),
         Value::Object(fields) => {
             for (name, value) in fields {
-                if !is_like(name, "image_url") {
-                    gather(value, found);
-                    continue;
-                }
-                let fields = match value {
-                    Value::String(address) => {
-                        take(address, found);
-                        continue;
+                match value {
+                    value if !is_like(name, "image_url") => gather(value, found),
+                    Value::String(address) => take(address, found),
+                    Value::Object(image) => {
+                        for (name, value) in image {
+                            if let Value::String(address) = value
+                                && is_like(name, "url")
+                            {
+                                take(address, found);
+                            }
+                        }
                     }
-                    Value::Object(image) => image,
-                    _ => continue,
-                };
-                for (name, value) in fields {
-                    if let Value::String(address) = value
-                        && is_like(name, "url")
-                    {
-                        take(address, found);
-                    }
+                    _ => {}
                 }
             }
         }

@@ -1,11 +1,12 @@
 //! The secret for the hashes of keys: configured, or in a file that is created when it is missing.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use gateway_store::Store;
 use ring::rand::{SecureRandom, SystemRandom};
+use tempfile::NamedTempFile;
 use wire::key::{ApiKey, RANDOM_BYTES};
 
 use crate::config::KeySecret;
@@ -86,22 +87,13 @@ fn make(path: &Path) -> io::Result<String> {
     let no_random = |_| io::Error::other("the system returned no random bytes");
     SystemRandom::new().fill(&mut bytes).map_err(no_random)?;
     let text: String = hex(&bytes);
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let part = path.with_extension(format!("{}.part", std::process::id()));
-    let result = write_private(&part, &text).and_then(|()| fs::hard_link(&part, path));
-    let _ = fs::remove_file(&part);
-    result.map(|()| text)
-}
-
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file: File = options.open(path)?;
+    let folder = path.parent().unwrap_or_else(|| Path::new(""));
+    fs::create_dir_all(folder)?;
+    let mut file = NamedTempFile::new_in(folder)?;
     writeln!(file, "{text}")?;
-    file.sync_all()
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path)?;
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use document_parser::Pool;
 use gateway_store::{Artifact, KeyRecord, MediaRun};
-use ledger::{HoldId, MemberId};
+use ledger::MemberId;
 use wire::media as view;
 
 use crate::billing::Billing;
@@ -75,16 +75,23 @@ impl Media {
         member: MemberId,
         answer: &[u8],
     ) -> Result<(), Failure> {
-        let max_bytes = self.config.artifacts.max_bytes;
-        let checked = make::check_images(&self.parser, provider, member, max_bytes, answer).await;
-        checked.map_err(|failure| match failure {
-            // The member can ask for bytes instead; a retry would fail again.
-            Failure::Malformed(what @ make::ELSEWHERE) => Failure::Unfit(ApiError::invalid(
-                "response_format",
-                format!("{what}; nothing was charged"),
-            )),
-            failure => failure,
-        })
+        let max_bytes = usize::try_from(self.config.artifacts.max_bytes).unwrap_or(usize::MAX);
+        for image in make::images(answer)? {
+            let bytes =
+                image.bytes(provider, max_bytes).await.map_err(|failure| match failure {
+                    // The member can ask for bytes instead; a retry would fail again.
+                    Failure::Malformed(what @ make::ELSEWHERE) => {
+                        Failure::Unfit(ApiError::invalid(
+                            "response_format",
+                            format!("{what}; nothing was charged"),
+                        ))
+                    }
+                    failure => failure,
+                })?;
+            let checked = self.parser.image(Some(member.0), &bytes).await;
+            checked.map_err(|error| make::invalid(&error))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn check_speech(&self, text: &str) -> ApiResult<()> {
@@ -152,10 +159,6 @@ pub(crate) fn models(
         model.full_target().is_some() && model.is_for(capability) && may_use(caller, &model.id)
     };
     catalogue.models().filter(is_offered).cloned().collect()
-}
-
-fn run_id(hold: HoldId) -> String {
-    format!("run_{}", hold.to_string().trim_start_matches("req_"))
 }
 
 /// A name for an object of this digest. No name is used twice: the first object of the name may be

@@ -27,9 +27,9 @@ pub(crate) struct Metrics {
     charged_micros: ModelCounters,
     input_tokens: ModelCounters,
     output_tokens: ModelCounters,
-    hold_seconds: Histogram,
-    settle_seconds: Histogram,
-    expired: Counter,
+    pub(crate) hold_seconds: Histogram,
+    pub(crate) settle_seconds: Histogram,
+    pub(crate) expired: Counter,
     pub(crate) connections: Gauge,
     pub(crate) running: Gauge,
     pub(crate) streams: Gauge,
@@ -130,13 +130,6 @@ impl ProviderMetrics {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ProviderState {
-    /// `None` until its first probe has ended.
-    pub(crate) is_usable: Option<bool>,
-    pub(crate) is_key_refused: bool,
-}
-
 /// Maximum models with their own series; the rest share the series `other`.
 const MAX_MODELS: usize = 2000;
 
@@ -220,14 +213,6 @@ impl Metrics {
         self.attempts.get_or_create(&labels).inc();
     }
 
-    pub(crate) fn held(&self, took: Duration) {
-        self.hold_seconds.observe(took.as_secs_f64());
-    }
-
-    pub(crate) fn settled(&self, took: Duration) {
-        self.settle_seconds.observe(took.as_secs_f64());
-    }
-
     pub(crate) fn ended(&self, receipt: &Receipt) {
         let labels =
             RuleLabels { operation: known(&receipt.operation), rule: receipt.rule.as_str() };
@@ -246,16 +231,13 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn expired(&self, holds: u64) {
-        self.expired.inc_by(holds);
-    }
-
-    pub(crate) fn set_provider(&self, name: &str, state: ProviderState) {
+    /// Sets the gauges of a provider; whether it is usable is unknown until its first probe has ended.
+    pub(crate) fn set_provider(&self, name: &str, is_usable: Option<bool>, is_key_refused: bool) {
         let labels = ProviderLabels { provider: name.to_owned() };
-        if let Some(is_usable) = state.is_usable {
+        if let Some(is_usable) = is_usable {
             self.usable.get_or_create(&labels).set(i64::from(is_usable));
         }
-        self.key_refused.get_or_create(&labels).set(i64::from(state.is_key_refused));
+        self.key_refused.get_or_create(&labels).set(i64::from(is_key_refused));
     }
 
     /// Removes the gauges of a removed provider.
@@ -275,7 +257,6 @@ impl Metrics {
     }
 }
 
-/// Registers a metric.
 fn added<M: Metric + Clone + Default>(all: &mut Registry, name: &str, about: &str) -> M {
     let metric = M::default();
     all.register(name, about, metric.clone());

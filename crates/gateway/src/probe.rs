@@ -100,21 +100,17 @@ fn text(body: &[u8]) -> Option<String> {
 /// Requests a very short answer from a model, which the provider may charge.
 pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Problem> {
     let messages = json!([{ "role": "user", "content": "Answer with the one word OK." }]);
-    let (path, body) = match provider.kind {
-        Kind::OpenAi => (CHAT_PATH, json!({ "model": model, "messages": messages })),
-        Kind::Anthropic => (
-            MESSAGES_PATH,
-            json!({ "model": model, "messages": messages, "max_tokens": MAX_TOKENS }),
-        ),
-        Kind::Local => {
-            let body = json!({"model": model, "messages": messages, "max_tokens": MAX_TOKENS});
-            return chat_here(provider, &body).await;
-        }
+    let mut body = json!({ "model": model, "messages": messages });
+    if provider.kind != Kind::OpenAi {
+        body["max_tokens"] = MAX_TOKENS.into();
+    }
+    let path = match provider.kind {
+        Kind::OpenAi => CHAT_PATH,
+        Kind::Anthropic => MESSAGES_PATH,
+        Kind::Local => return chat_here(provider, &body).await,
         Kind::Espeak => {
-            return Err(Problem::new(format!(
-                "`{}` supports speech only, not chat",
-                provider.name
-            )));
+            let message = format!("`{}` supports speech only, not chat", provider.name);
+            return Err(Problem::new(message));
         }
     };
     let (mut probe, body) = ask(provider, path, Some(&body), provider.timeouts.first_byte).await?;

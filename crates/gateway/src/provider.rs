@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use ledger::{MemberId, Time};
@@ -30,7 +32,7 @@ pub(crate) use local::Local;
 pub(crate) use send::{List, Listed, Upstream, retry_after};
 
 use crate::config::{self, Kind, Responses, Timeouts};
-use crate::metrics::{Metrics, ProviderMetrics, ProviderState};
+use crate::metrics::{Metrics, ProviderMetrics};
 use crate::problem::Problem;
 use crate::trace::SpanContext;
 use crate::upstream_pool::{BaseUrl, UpstreamPool};
@@ -101,12 +103,6 @@ pub(crate) struct LastFailure {
 /// One of the concurrent requests of a provider; freed on drop.
 pub(crate) type Slot = Option<OwnedSemaphorePermit>;
 
-pub(crate) struct LocalModelInfo {
-    pub(crate) context: u64,
-    /// `None` if its file cannot be used.
-    pub(crate) description: Option<String>,
-}
-
 pub(crate) struct LocalScan {
     /// Whether any file can be used, or there is none.
     pub(crate) is_good: bool,
@@ -114,24 +110,28 @@ pub(crate) struct LocalScan {
     pub(crate) changed: Option<Vec<config::Model>>,
 }
 
+/// The answer of a local model; its pieces wait for the computation.
+pub(crate) struct LocalAnswer {
+    pub(crate) media_type: &'static str,
+    pub(crate) pieces: BoxStream<'static, Result<Bytes, Failure>>,
+}
+
 #[derive(Debug)]
 pub(crate) struct ResponsesMode(AtomicU8);
 
 impl ResponsesMode {
-    const WORDS: [Responses; 3] = [Responses::Auto, Responses::Native, Responses::Bridged];
-
     pub(crate) fn new(mode: Responses) -> Self {
-        let mode = Self::WORDS.iter().position(|word| *word == mode).unwrap_or_default();
-        Self(AtomicU8::new(u8::try_from(mode).unwrap_or_default()))
+        Self(AtomicU8::new(mode as u8))
     }
 
     pub(crate) fn get(&self) -> Responses {
-        let mode = usize::from(self.0.load(Ordering::Relaxed));
-        Self::WORDS.get(mode).copied().unwrap_or(Responses::Auto)
+        let mode = self.0.load(Ordering::Relaxed);
+        let modes = [Responses::Native, Responses::Bridged];
+        modes.into_iter().find(|known| *known as u8 == mode).unwrap_or(Responses::Auto)
     }
 
     pub(crate) fn set(&self, mode: Responses) {
-        self.0.store(Self::new(mode).0.into_inner(), Ordering::Relaxed);
+        self.0.store(mode as u8, Ordering::Relaxed);
     }
 }
 
@@ -242,8 +242,7 @@ impl Provider {
     pub(crate) fn update_gauges(&self, metrics: &Metrics) {
         let health = &self.health;
         let is_usable = (!health.awaits_probe()).then(|| health.is_good());
-        let state = ProviderState { is_usable, is_key_refused: health.is_key_refused() };
-        metrics.set_provider(&self.name, state);
+        metrics.set_provider(&self.name, is_usable, health.is_key_refused());
     }
 }
 

@@ -7,7 +7,6 @@
 //! charged. [`rounds`] executes web searches in between.
 
 pub(crate) mod begin;
-pub(crate) mod bridge;
 pub(crate) mod chat;
 pub(crate) mod chat_request;
 pub(crate) mod event_buffer;

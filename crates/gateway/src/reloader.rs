@@ -51,7 +51,7 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
     pub(crate) async fn run(mut self, mut requests: mpsc::Receiver<ReloadRequest>) {
         let store = self.service.billing.store.clone();
         self.report.generation = self.first_generation().await;
-        self.tell().await;
+        self.report_process().await;
         let stopping = self.service.lifecycle.stopping.clone();
         let mut ticks = clock::ticks(FOLLOW_INTERVAL);
         loop {
@@ -84,11 +84,9 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
             ReloadError::Invalid(problems)
         })?;
         let generation = self.service.billing.store.request_reload(by).await?;
-        let Opened { service, changed, warnings } = opened;
-        self.replace(service, generation).map_err(|it| ReloadError::Invalid(vec![it.message]))?;
-        tracing::info!(generation, changed = changed.join(" "), "configuration reloaded");
-        self.tell().await;
-        Ok(Reloaded { generation, changed, warnings })
+        let reloaded = self.replace(opened, generation).map_err(ReloadError::Invalid)?;
+        self.report_process().await;
+        Ok(reloaded)
     }
 
     /// Follows a reload by another process or a command.
@@ -100,31 +98,16 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
         self.service.drain_providers(&state.drained);
         let generation = state.generation;
         if generation > self.report.generation {
-            let result = match self.open().await {
-                Ok(Opened { service, changed, .. }) => {
-                    let replaced = self.replace(service, generation);
-                    replaced.map(|()| changed).map_err(|problem| vec![problem.message])
-                }
-                Err(problems) => Err(problems),
-            };
-            match result {
-                Ok(changed) => {
-                    tracing::info!(
-                        generation,
-                        changed = changed.join(" "),
-                        "configuration reloaded"
-                    );
-                }
-                Err(problems) => {
-                    log_refusal(&problems);
-                    self.report.problems = problems.join("\n");
-                }
+            let opened = self.open().await;
+            if let Err(problems) = opened.and_then(|opened| self.replace(opened, generation)) {
+                log_refusal(&problems);
+                self.report.problems = problems.join("\n");
             }
             // A refused configuration is not tried again.
             self.report.generation = generation;
-            self.tell().await;
+            self.report_process().await;
         } else if self.reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL) {
-            self.tell().await;
+            self.report_process().await;
         }
     }
 
@@ -144,8 +127,9 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
         Ok(Opened { service, changed: check.changed, warnings: check.warnings })
     }
 
-    fn replace(&mut self, service: Arc<Service>, generation: i64) -> Result<(), Problem> {
-        (self.install)(&service)?;
+    fn replace(&mut self, opened: Opened, generation: i64) -> Result<Reloaded, Vec<String>> {
+        let Opened { service, changed, warnings } = opened;
+        (self.install)(&service).map_err(|problem| vec![problem.message])?;
         let old = std::mem::replace(&mut self.service, service);
         old.lifecycle.replaced.cancel();
         upkeep::start_periodic(&self.service);
@@ -155,11 +139,12 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
             }
         }
         (self.report.generation, self.report.problems) = (generation, String::new());
-        Ok(())
+        tracing::info!(generation, changed = changed.join(" "), "configuration reloaded");
+        Ok(Reloaded { generation, changed, warnings })
     }
 
     /// Reports the state of this process to operators.
-    async fn tell(&mut self) {
+    async fn report_process(&mut self) {
         match self.service.billing.store.report_process(&self.report).await {
             Ok(()) => self.reported = Some(Instant::now()),
             Err(error) => tracing::warn!(error = %chain(&error), "process not reported"),

@@ -2,7 +2,7 @@
 //!
 //! A job lives in the store and is processed step by step; the result of a step is stored before the
 //! next one begins, so that any process can continue where another one stopped. [`engine`] determines
-//! the next step from the finished steps alone. Each step is a file: [`plan`], [`find`], [`read`],
+//! the next step from the finished steps alone. Each step is a file: [`plan`], [`read`],
 //! [`note`], [`write`] and [`check`]. [`worker`] claims jobs and renews the claims; [`job_service`]
 //! is the interface for members; [`webhook`] reports the ends of jobs.
 //!
@@ -11,8 +11,6 @@
 
 mod check;
 mod engine;
-mod fault;
-mod find;
 mod job_service;
 mod model;
 mod note;
@@ -27,7 +25,9 @@ mod write;
 
 use std::sync::Arc;
 
-use ledger::HoldId;
+use gateway_store::{JobEnd, JobStatus, NewJobEvent};
+use ledger::{EndReason, HoldId, MemberId, TokenCounts};
+use serde_json::Value;
 use tokio::sync::Notify;
 use wire::research::Depth;
 
@@ -82,6 +82,49 @@ pub(crate) fn job_id(id: HoldId) -> String {
 
 pub(crate) fn parse_id(text: &str) -> Option<HoldId> {
     HoldId::parse(&format!("{HOLD}{}", text.strip_prefix(JOB)?))
+}
+
+/// Why a step of a job failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fault {
+    code: &'static str,
+    message: String,
+    is_temporary: bool,
+}
+
+impl Fault {
+    fn temporary(message: impl Into<String>) -> Self {
+        Self { code: "upstream_unavailable", message: message.into(), is_temporary: true }
+    }
+
+    fn permanent(code: &'static str, message: &str) -> Self {
+        Self { code, message: message.to_owned(), is_temporary: false }
+    }
+}
+
+fn event(kind: &'static str, data: &Value) -> NewJobEvent {
+    NewJobEvent { kind, data: data.to_string().into_bytes() }
+}
+
+/// The end of a job without a result.
+fn job_end(
+    (id, member): (HoldId, MemberId),
+    status: JobStatus,
+    reason: EndReason,
+    event: NewJobEvent,
+) -> JobEnd {
+    JobEnd {
+        id,
+        member,
+        attempt: None,
+        status,
+        reason,
+        tokens: TokenCounts::default(),
+        result: None,
+        error: None,
+        progress: None,
+        events: vec![event],
+    }
 }
 
 #[cfg(test)]

@@ -20,8 +20,7 @@ use tokio_util::task::TaskTracker;
 use wire::error::Code;
 use wire::search::SearchResult;
 
-pub use index::Document;
-pub use wanted::{DEFAULT_RESULTS, Found, Wanted};
+pub(crate) use wanted::{DEFAULT_RESULTS, Found, Wanted};
 
 use self::cache::Cache;
 use self::index::Index;
@@ -35,9 +34,8 @@ use crate::provider::{Failure as Fault, Provider};
 /// Advised wait for a client when all providers failed.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// All search providers.
 #[derive(Debug)]
-pub struct Search {
+pub(crate) struct Search {
     engines: Vec<Engine>,
     cache: Cache,
     metrics: Arc<Metrics>,
@@ -53,7 +51,7 @@ enum Engine {
 
 /// Why a search failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// No provider is usable or configured.
     NoProvider,
     /// All usable providers failed.
@@ -61,17 +59,6 @@ pub enum Failure {
         /// The shortest wait that one of them requested.
         retry_after: Option<Duration>,
     },
-}
-
-/// The state of a provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProviderStatus {
-    /// Its name.
-    pub name: String,
-    /// Its kind in the configuration.
-    pub kind: &'static str,
-    /// Whether it is usable now.
-    pub is_usable: bool,
 }
 
 /// Opens all configured providers, or returns all problems.
@@ -95,10 +82,8 @@ pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Proble
 }
 
 /// Asks one provider once, without a running service.
-pub async fn probe(
-    configured: &SearchProvider,
-    wanted: &Wanted,
-) -> Result<Vec<SearchResult>, Problem> {
+pub async fn probe(configured: &SearchProvider, query: &str) -> Result<Vec<SearchResult>, Problem> {
+    let wanted = &Wanted::new(query);
     match configured {
         SearchProvider::Remote { kind, upstream } => {
             let provider = Arc::new(Provider::open(upstream, remote::MAX_ANSWER_BYTES)?);
@@ -153,8 +138,8 @@ impl Search {
         });
     }
 
-    /// A document of an index by its URL.
-    pub async fn document(&self, url: &str) -> Option<Document> {
+    /// Title and text of the document of an index at a URL.
+    pub(crate) async fn document(&self, url: &str) -> Option<(String, String)> {
         for engine in &self.engines {
             if let Engine::Index(index) = engine
                 && let Some(document) = index.read(url).await
@@ -165,18 +150,13 @@ impl Search {
         None
     }
 
-    /// The providers in the order of preference.
-    pub fn providers(&self) -> Vec<ProviderStatus> {
-        let known = self.engines.iter().map(|engine| ProviderStatus {
-            name: engine.name().to_owned(),
-            kind: engine.kind(),
-            is_usable: engine.is_usable(),
-        });
-        known.collect()
+    /// The names of the providers in the order of preference, and whether each is usable now.
+    pub(crate) fn providers(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.engines.iter().map(|engine| (engine.name(), engine.is_usable()))
     }
 
     /// Whether any provider is usable now.
-    pub fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         self.engines.iter().any(Engine::is_usable)
     }
 
@@ -194,7 +174,7 @@ impl Search {
     }
 
     /// Returns cached results, or those of the first provider that finds anything.
-    pub async fn search(&self, wanted: &Wanted) -> Result<Found, Failure> {
+    pub(crate) async fn search(&self, wanted: &Wanted) -> Result<Found, Failure> {
         if let Some(found) = self.cache.find(wanted) {
             return Ok(found);
         }
@@ -267,13 +247,6 @@ impl Engine {
         match self {
             Self::Remote(remote) => &remote.provider.name,
             Self::Index(index) => index.name(),
-        }
-    }
-
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Remote(remote) => remote.kind.word(),
-            Self::Index(_) => "index",
         }
     }
 

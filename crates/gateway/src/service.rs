@@ -64,13 +64,6 @@ pub(crate) struct Parts {
     channels: Option<Channels>,
 }
 
-struct LastingParts {
-    identities: Arc<Identities>,
-    background: Arc<BackgroundTasks>,
-    reloads: Reloads,
-    client_document: Arc<OnceLock<Bytes>>,
-}
-
 impl Parts {
     /// Opens all parts, or returns all problems. Unchanged parts of a running service are kept,
     /// with their connections, caches and state.
@@ -151,36 +144,28 @@ impl Service {
         let (config, store) = (Arc::new(config), Arc::new(store));
         let metrics = parts.metrics.clone();
         let billing = Billing::new(config.clone(), store.clone(), metrics, Lifecycle::default());
-        let lasting = LastingParts {
-            identities: Arc::new(Identities::new(store, hasher)),
-            background: Arc::default(),
-            reloads,
-            client_document: Arc::default(),
-        };
-        Self::assemble(config, billing, lasting, parts)
+        let identities = Arc::new(Identities::new(store, hasher));
+        Self::assemble(config, billing, parts, (identities, reloads), None)
     }
 
     pub(crate) fn reconfigured(&self, config: Config, parts: Parts) -> Arc<Self> {
         let config = Arc::new(config);
         let lifecycle = self.lifecycle.of_replacement();
         let billing = self.billing.reconfigured(config.clone(), lifecycle);
-        let lasting = LastingParts {
-            identities: self.identities.clone(),
-            background: self.background.clone(),
-            reloads: self.reloads.clone(),
-            client_document: self.client_document.clone(),
-        };
-        Self::assemble(config, billing, lasting, parts)
+        let lasting = (self.identities.clone(), self.reloads.clone());
+        Self::assemble(config, billing, parts, lasting, Some(self))
     }
 
     fn assemble(
         config: Arc<Config>,
         billing: Billing,
-        lasting: LastingParts,
         parts: Parts,
+        (identities, reloads): (Arc<Identities>, Reloads),
+        replaced: Option<&Self>,
     ) -> Arc<Self> {
         let Parts { metrics, providers, artifacts, reader, parser, search, tracer, .. } = parts;
-        let LastingParts { identities, background, reloads, client_document } = lasting;
+        let background = replaced.map_or_else(Arc::default, |old| old.background.clone());
+        let client_document = replaced.map(|old| old.client_document.clone()).unwrap_or_default();
         let lifecycle = billing.lifecycle.clone();
         let billing = Arc::new(billing);
         if let Some(exporter) = parts.exporter {

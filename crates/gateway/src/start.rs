@@ -66,24 +66,21 @@ pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready,
     else {
         return Err(problems);
     };
-    let address = match listener.local_addr() {
-        Ok(address) => address,
-        Err(error) => return Err(vec![Problem::new(format!("cannot listen: {error}"))]),
-    };
+    let address = listener
+        .local_addr()
+        .map_err(|error| vec![Problem::new(format!("cannot listen: {error}"))])?;
     let (reloads, requests) = Reloads::new(address);
     let service = Service::new(config, (store, hasher), parts, reloads);
-    match service.billing.store.shared_state().await {
-        Ok(shared) => service.drain_providers(&shared.drained),
-        Err(error) => return Err(vec![Problem::new(chain(&error))]),
-    }
+    let failed = |error: Error| vec![Problem::new(chain(&error))];
+    let shared = service.billing.store.shared_state().await.map_err(failed)?;
+    service.drain_providers(&shared.drained);
     service.upstreams.probe_local().await;
     let billing = &service.billing;
-    match billing.store.end_holds_except(billing.owner).await {
-        Ok(0) => {}
-        Ok(holds) => tracing::warn!(holds, "released holds of a terminated process"),
-        Err(error) => return Err(vec![Problem::new(chain(&error))]),
+    let holds = billing.store.end_holds_except(billing.owner).await.map_err(failed)?;
+    if holds > 0 {
+        tracing::warn!(holds, "released holds of a terminated process");
     }
-    let report = report(&service).await.map_err(|error| vec![Problem::new(chain(&error))])?;
+    let report = report(&service).await.map_err(failed)?;
     pool.warm();
     let reloading = Reloading { requests, parser, report };
     Ok(Ready { service, listener, metrics, reloading })

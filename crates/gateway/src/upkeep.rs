@@ -69,7 +69,7 @@ async fn keep_leases(billing: Arc<Billing>, period: Duration) {
             Ok(0) => {}
             Ok(holds) => {
                 tracing::warn!(holds, "released holds of a terminated process");
-                billing.metrics.expired(holds);
+                billing.metrics.expired.inc_by(holds);
             }
             Err(error) => tracing::warn!(error = %chain(&error), "expired holds not checked"),
         }

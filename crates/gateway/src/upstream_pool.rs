@@ -4,10 +4,6 @@
 //! task and crosses no thread. Each worker thread has its own idle connections. Nobody polls an idle
 //! connection; whether its peer has closed it shows when it is used again.
 
-mod request_body;
-
-pub(crate) use request_body::{RequestBody, StreamBody};
-
 use std::collections::VecDeque;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,12 +83,6 @@ struct IdleConnections {
     connections: Mutex<VecDeque<(PooledConnection, Instant)>>,
     /// Whether the worker has connections, idle or in use, as far as known.
     has_connections: AtomicBool,
-}
-
-impl RequestError {
-    pub(crate) fn is_connect(&self) -> bool {
-        matches!(self, Self::Connect(_))
-    }
 }
 
 impl UpstreamPool {
@@ -305,6 +295,73 @@ fn connector(
         .https_or_http()
         .enable_http1()
         .wrap_connector(tcp))
+}
+
+pub(crate) enum RequestBody {
+    Whole(Bytes),
+    Stream(StreamBody),
+}
+
+/// A body that is sent as it becomes available.
+pub(crate) struct StreamBody {
+    pub(crate) pieces:
+        Pin<Box<dyn futures_util::Stream<Item = Result<Bytes, BoxError>> + Send + Sync>>,
+    /// The size, if it is known.
+    pub(crate) bytes: Option<u64>,
+    /// Maximum time for sending it.
+    pub(crate) max_time: Duration,
+}
+
+impl RequestBody {
+    fn is_whole(&self) -> bool {
+        matches!(self, Self::Whole(_))
+    }
+
+    /// The time to allow for sending it, in addition to the time of the answer.
+    pub(crate) fn max_time(&self) -> Duration {
+        match self {
+            Self::Whole(_) => Duration::ZERO,
+            Self::Stream(stream) => stream.max_time,
+        }
+    }
+}
+
+impl<B: Into<Bytes>> From<B> for RequestBody {
+    fn from(bytes: B) -> Self {
+        Self::Whole(bytes.into())
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Stream(stream) => {
+                let piece = stream.pieces.as_mut().poll_next(context);
+                piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Stream(stream) => {
+                stream.bytes.map_or_else(SizeHint::default, SizeHint::with_exact)
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -43,15 +43,14 @@ impl WebServices {
     /// Reads a page. A document of an index is read from the index: its URL may not be reachable.
     pub(crate) async fn page(&self, wanted: &ReadRequest) -> Result<FetchedPage, Fault> {
         let url = wanted.target.url.as_str();
-        let Some(known) = self.search.document(url).await else {
+        let Some((title, text)) = self.search.document(url).await else {
             return self.reader.read(wanted).await;
         };
         let reading = Reading {
-            final_url: known.url,
+            final_url: url.to_owned(),
             status: 200,
-            document: Document::of_text(&known.title, &known.text, wanted.format),
+            document: Document::of_text(&title, &text, wanted.format),
             fetched_at: SystemTime::now(),
-            may_be_cached: false,
         };
         Ok(FetchedPage { reading: Arc::new(reading), from_cache: false })
     }

@@ -155,7 +155,6 @@ fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     Some(String::from_utf8_lossy(value.as_bytes()).trim().to_owned())
 }
 
-/// Whether a response may be cached.
 fn may_be_cached(headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(http::header::CACHE_CONTROL).iter();
     let forbids = |value: &http::HeaderValue| {

@@ -1,12 +1,14 @@
 //! Decides which hosts may be connected to: every address of a host is checked before any is used.
 
+use std::future::Future;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use super::address::{is_global, is_within};
 use super::fault::{Fault, Result};
 use super::options::{AllowedPrivate, PrivatePlace, ReaderOptions};
-use super::resolve::{Resolve, is_temporary};
 use super::target::Target;
 
 /// A host with more addresses is refused.
@@ -99,6 +101,30 @@ impl Guard {
             })
             .map(|private| &private.place)
     }
+}
+
+pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
+
+/// Resolves host names. It is untrusted: the guard checks its answers.
+pub trait Resolve: Send + Sync + std::fmt::Debug {
+    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a>;
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct System;
+
+impl Resolve for System {
+    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((host, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}
+
+/// Whether a failed resolution may succeed later. Only the error message of the system tells.
+fn is_temporary(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut || error.to_string().contains("emporary failure")
 }
 
 #[cfg(test)]

@@ -1,22 +1,26 @@
 //! Reads a page: checks every redirect target, follows redirects, parses the content.
 
-mod deliver;
-
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use bytes::Bytes;
 use document_parser::{PageJob, Pool};
+use http::Request;
+use http::header::{CONNECTION, CONTENT_TYPE, HOST, USER_AGENT};
+use http_body_util::Full;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 
 use super::concurrency::Concurrency;
-use super::connect::Connector;
-use super::exchange::{Content, Limits, PageFetch, PageResponse, exchange};
+use super::connect::{Connection, Connector};
+use super::exchange::{
+    BROKEN, Content, Limits, MAX_HEAD_BYTES, PageFetch, PageResponse, drive, exchange,
+};
 use super::fault::{Fault, Result};
-use super::guard::Guard;
+use super::guard::{Guard, Resolve, System};
 use super::options::ReaderOptions;
-use super::page::{FetchedPage, ReadRequest, Reading};
-use super::page_cache::PageCache;
-use super::resolve::{Resolve, System};
+use super::page::{FetchedPage, PageCache, ReadRequest, Reading};
 use super::robots::{MAX_ROBOTS_BYTES, Rules, rules_cache};
 use super::target::Target;
 use super::ttl_cache::TtlCache;
@@ -92,9 +96,8 @@ impl Reader {
             status,
             document,
             fetched_at: SystemTime::now(),
-            may_be_cached,
         });
-        if reading.may_be_cached {
+        if may_be_cached {
             self.cache.insert(wanted, &reading);
         }
         Ok(FetchedPage { reading, from_cache: false })
@@ -146,9 +149,13 @@ impl Reader {
             self.check_robots(target).await?;
         }
         let _permit = self.concurrency.acquire_host(&target.host).await?;
+        exchange(self.connect(target).await?, asked).await
+    }
+
+    /// Connects to a target, if all of its addresses are allowed.
+    async fn connect(&self, target: &Target) -> Result<Connection> {
         let addresses = self.guard.addresses(target, self.resolver()).await?;
-        let connection = self.connector.connect(target, &addresses).await?;
-        exchange(connection, asked).await
+        self.connector.connect(target, &addresses).await
     }
 
     async fn check_robots(&self, target: &Target) -> Result<()> {
@@ -194,7 +201,54 @@ impl Reader {
             Err(fault) => Err(fault),
         }
     }
+
+    /// Checks whether a URL is allowed, without resolving its name.
+    pub fn may_reach(&self, target: &Target) -> Result<()> {
+        self.guard.check(target)
+    }
+
+    /// Posts JSON without following redirects, and returns the status of the response.
+    pub async fn deliver(
+        &self,
+        target: &Target,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Result<u16> {
+        let mut request = Request::post(target.path())
+            .header(HOST, target.authority())
+            .header(USER_AGENT, &self.options.user_agent)
+            .header(CONTENT_TYPE, "application/json")
+            .header(CONNECTION, "close");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(Bytes::from(body)));
+        let request = request.map_err(|_| Fault::BadUrl("cannot be requested"))?;
+        let connection = self.connect(target).await?;
+        let (mut sender, connection) = http1::Builder::new()
+            .max_buf_size(MAX_HEAD_BYTES)
+            .handshake(TokioIo::new(connection))
+            .await
+            .map_err(|_| BROKEN)?;
+        let response = drive(connection, sender.send_request(request)).await.map_err(|_| BROKEN)?;
+        Ok(response.status().as_u16())
+    }
+
+    /// Fetches an image, up to this size.
+    pub async fn image(&self, target: Target, max_bytes: u64) -> Result<Image> {
+        let _permit = self.concurrency.try_acquire()?;
+        let limits = Limits { max_bytes, readable_only: false };
+        let (_, content) = self.fetch(target, limits).await?;
+        let is_image = content.media.as_deref().is_none_or(|media| media.starts_with("image/"));
+        let media_type = media_type(&content.bytes).filter(|_| is_image);
+        let media_type = media_type.ok_or(Fault::Unreadable("is not an image"))?;
+        Ok(Image { media_type, bytes: content.bytes })
+    }
 }
+
+/// The first bytes of image types.
+const TYPES: &[(&str, &[u8])] =
+    &[("image/png", b"\x89PNG\r\n\x1a\n"), ("image/jpeg", b"\xff\xd8\xff"), ("image/gif", b"GIF8")];
 
 /// The fault of a redirect to a forbidden URL.
 fn behind(fault: Fault) -> Fault {
@@ -207,23 +261,6 @@ fn behind(fault: Fault) -> Fault {
 impl std::fmt::Debug for Reader {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Reader").finish_non_exhaustive()
-    }
-}
-
-/// The first bytes of image types.
-const TYPES: &[(&str, &[u8])] =
-    &[("image/png", b"\x89PNG\r\n\x1a\n"), ("image/jpeg", b"\xff\xd8\xff"), ("image/gif", b"GIF8")];
-
-impl Reader {
-    /// Fetches an image, up to this size.
-    pub async fn image(&self, target: Target, max_bytes: u64) -> Result<Image> {
-        let _permit = self.concurrency.try_acquire()?;
-        let limits = Limits { max_bytes, readable_only: false };
-        let (_, content) = self.fetch(target, limits).await?;
-        let is_image = content.media.as_deref().is_none_or(|media| media.starts_with("image/"));
-        let media_type = media_type(&content.bytes).filter(|_| is_image);
-        let media_type = media_type.ok_or(Fault::Unreadable("is not an image"))?;
-        Ok(Image { media_type, bytes: content.bytes })
     }
 }
 

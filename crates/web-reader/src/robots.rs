@@ -56,7 +56,7 @@ impl Rules {
                     if value.is_empty() || ours.len() + everyones.len() >= MAX_RULES {
                         continue;
                     }
-                    let rule = Rule { allows: key == "allow", pattern: canonical(value) };
+                    let rule = Rule { allows: key == "allow", pattern: normalized_path(value) };
                     if for_us {
                         ours.push(rule.clone());
                     }
@@ -72,7 +72,7 @@ impl Rules {
 
     /// The rule that forbids a path, if any: the longest match decides, and `Allow` wins a tie.
     pub(crate) fn forbidding(&self, path: &str) -> Option<String> {
-        let path = canonical(path);
+        let path = normalized_path(path);
         if path == "/robots.txt" {
             return None;
         }
@@ -83,9 +83,9 @@ impl Rules {
 }
 
 /// A path or pattern with normalized percent-encoding.
-fn canonical(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let bytes = text.as_bytes();
+pub fn normalized_path(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    let bytes = path.as_bytes();
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let hex = bytes.get(at + 1..at + 3).and_then(|hex| std::str::from_utf8(hex).ok());

@@ -1,6 +1,5 @@
 //! A cache with limits of age, entries and bytes. The oldest entries are evicted first.
 
-use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,18 +43,12 @@ impl<K: Clone + Eq + Hash, V: Clone> TtlCache<K, V> {
         Self { limits, state: Mutex::new(State { entries, order, bytes: 0, next: 0 }) }
     }
 
-    pub fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
-    where
-        K: Borrow<Q>,
-    {
+    pub fn get(&self, key: &K) -> Option<V> {
         self.get_within(key, self.limits.max_age)
     }
 
     /// The value of a key, if also younger than this.
-    pub fn get_within<Q: Eq + Hash + ?Sized>(&self, key: &Q, max_age: Duration) -> Option<V>
-    where
-        K: Borrow<Q>,
-    {
+    pub fn get_within(&self, key: &K, max_age: Duration) -> Option<V> {
         let mut state = self.state();
         state.evict_expired(self.limits.max_age);
         let entry = state.entries.get(key)?;
@@ -84,16 +77,10 @@ impl<K: Clone + Eq + Hash, V: Clone> TtlCache<K, V> {
         state.entries.insert(key, Entry { value, number, since: Instant::now(), bytes });
     }
 
-    pub fn len(&self) -> usize {
-        self.state().entries.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    pub fn bytes(&self) -> usize {
-        self.state().bytes
+    /// The number of entries and their bytes.
+    pub fn size(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.entries.len(), state.bytes)
     }
 
     fn state(&self) -> MutexGuard<'_, State<K, V>> {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
+use super::super::chat_messages::tool_call;
 use super::super::{Malformed, Usage};
 
 /// Converts a message into a chat completion.
@@ -11,17 +12,32 @@ pub fn answer(message: &Value, id: &str, created: u64) -> Result<Value, Malforme
         return Err(Malformed::Missing("message"));
     }
     let blocks = message.get("content").and_then(Value::as_array);
-    let said = MessageContent::read(blocks.ok_or(Malformed::Missing("content"))?)?;
+    let (mut content, mut thinking, mut calls) = (None::<String>, None::<String>, Vec::new());
+    for block in blocks.ok_or(Malformed::Missing("content"))? {
+        let text = |name: &'static str| {
+            block.get(name).and_then(Value::as_str).ok_or(Malformed::Missing(name))
+        };
+        match text("type")? {
+            "text" => content.get_or_insert_default().push_str(text("text")?),
+            "thinking" => thinking.get_or_insert_default().push_str(text("thinking")?),
+            "tool_use" => {
+                let input = block.get("input").ok_or(Malformed::Missing("input"))?;
+                calls.push(tool_call(text("id")?, text("name")?, &input.to_string()));
+            }
+            // Chat has no redacted thinking and no server-side tool results.
+            _ => {}
+        }
+    }
     let mut answer = json!({
         "role": "assistant",
-        "content": said.text,
+        "content": content,
         "refusal": message.pointer("/stop_details/explanation").filter(|text| text.is_string()),
     });
-    if let Some(thinking) = said.thinking {
+    if let Some(thinking) = thinking {
         answer["reasoning_content"] = thinking.into();
     }
-    if !said.calls.is_empty() {
-        answer["tool_calls"] = said.calls.into();
+    if !calls.is_empty() {
+        answer["tool_calls"] = calls.into();
     }
     let reason = message.get("stop_reason").and_then(Value::as_str).unwrap_or_default();
     let model = message.get("model").and_then(Value::as_str).ok_or(Malformed::Missing("model"))?;
@@ -43,42 +59,6 @@ pub fn answer(message: &Value, id: &str, created: u64) -> Result<Value, Malforme
         completion["usage"] = counts.usage().to_chat();
     }
     Ok(completion)
-}
-
-/// The blocks of a message, by kind of translation.
-#[derive(Default)]
-struct MessageContent {
-    text: Option<String>,
-    thinking: Option<String>,
-    calls: Vec<Value>,
-}
-
-impl MessageContent {
-    fn read(blocks: &[Value]) -> Result<Self, Malformed> {
-        let mut said = Self::default();
-        for block in blocks {
-            let text = |name: &'static str| {
-                block.get(name).and_then(Value::as_str).ok_or(Malformed::Missing(name))
-            };
-            match text("type")? {
-                "text" => said.text.get_or_insert_default().push_str(text("text")?),
-                "thinking" => {
-                    said.thinking.get_or_insert_default().push_str(text("thinking")?);
-                }
-                "tool_use" => {
-                    let input = block.get("input").ok_or(Malformed::Missing("input"))?;
-                    said.calls.push(json!({
-                        "id": text("id")?,
-                        "type": "function",
-                        "function": { "name": text("name")?, "arguments": input.to_string() },
-                    }));
-                }
-                // Chat has no redacted thinking and no server-side tool results.
-                _ => {}
-            }
-        }
-        Ok(said)
-    }
 }
 
 /// The `finish_reason` of chat completions.

@@ -19,26 +19,18 @@ const TRANSLATED: &[&str] = &[
     "tool_choice", "tools", "top_p", "user",
 ];
 
-/// Fields that cannot be honoured, with their no-op values.
-fn unmet(name: &str, value: &Value) -> bool {
+/// Whether a field that cannot be honoured has its no-op value; `None` for any other field.
+fn is_no_op(name: &str, value: &Value) -> Option<bool> {
     match name {
-        "n" => value.as_u64() != Some(1),
-        "logprobs" => value != &Value::Bool(false),
-        "frequency_penalty" | "presence_penalty" => value.as_f64() != Some(0.0),
-        "logit_bias" => value.as_object().is_none_or(|bias| !bias.is_empty()),
-        "modalities" => value != &json!(["text"]),
+        "n" => Some(value.as_u64() == Some(1)),
+        "logprobs" => Some(value == &Value::Bool(false)),
+        "frequency_penalty" | "presence_penalty" => Some(value.as_f64() == Some(0.0)),
+        "logit_bias" => Some(value.as_object().is_some_and(Object::is_empty)),
+        "modalities" => Some(value == &json!(["text"])),
         "audio" | "function_call" | "functions" | "moderation" | "top_logprobs"
-        | "web_search_options" => true,
-        _ => false,
+        | "web_search_options" => Some(false),
+        _ => None,
     }
-}
-
-/// Whether a chat completions field has a no-op value and can be omitted.
-fn idle(name: &str) -> bool {
-    matches!(
-        name,
-        "n" | "logprobs" | "frequency_penalty" | "presence_penalty" | "logit_bias" | "modalities"
-    )
 }
 
 /// Converts a chat completion request into a Messages request for `model`.
@@ -81,11 +73,12 @@ fn passed_through(chat: &Object) -> Result<Object> {
         if value.is_null() || DROPPED.contains(&name) || TRANSLATED.contains(&name) {
             continue;
         }
-        if unmet(name, value) {
-            return Err(Untranslatable::new(name, "not available for this model"));
-        }
-        if !idle(name) {
-            body.insert(name.to_owned(), value.clone());
+        match is_no_op(name, value) {
+            Some(true) => {}
+            Some(false) => return Err(Untranslatable::new(name, "not available for this model")),
+            None => {
+                body.insert(name.to_owned(), value.clone());
+            }
         }
     }
     Ok(body)

@@ -5,18 +5,17 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::super::chat_messages::{ChatMessages, plain};
-use super::super::fields::{Node, Object, Result, objects};
-use super::super::opaque;
+use super::super::fields::{Node, Object, Result, objects, text};
 use super::super::tool_table::{Tool, ToolKind, ToolTable};
 use super::super::web_search::page_text;
-use super::content;
+use super::super::{Untranslatable, opaque};
 
 /// The chat messages of a request.
 pub(super) fn translate(body: &Object, tools: &ToolTable) -> Result<Vec<Value>> {
     let body = Node::root(body);
     let mut conversation = Conversation { tools, chat: ChatMessages::default() };
     if let Some(system) = body.get("system") {
-        conversation.system(content::parts(system, "system".to_owned())?);
+        conversation.system(parts(system, "system".to_owned())?);
     }
     for message in body.objects("messages")? {
         conversation.add(&message?)?;
@@ -36,7 +35,7 @@ impl Conversation<'_> {
     fn add(&mut self, message: &Node<'_>) -> Result<()> {
         let place = message.place("content");
         match (message.text("role")?, message.get_or_null("content")) {
-            ("system", _) => self.system(content::content_parts(message)?),
+            ("system", _) => self.system(content_parts(message)?),
             (role @ ("user" | "assistant"), Value::String(text)) => {
                 self.chat.say(role, text.as_str());
             }
@@ -65,9 +64,9 @@ impl Conversation<'_> {
                 "tool_result" => self.tool_result(&block)?,
                 "mid_conv_system" => {
                     self.say_parts(std::mem::take(&mut parts));
-                    self.system(content::content_parts(&block)?);
+                    self.system(content_parts(&block)?);
                 }
-                _ => parts.extend(content::block_parts(&block)?),
+                _ => parts.extend(block_parts(&block)?),
             }
         }
         self.say_parts(parts);
@@ -84,11 +83,11 @@ impl Conversation<'_> {
         let id = block.text("tool_use_id")?;
         let mut parts = match block.get("content") {
             None => Vec::new(),
-            Some(_) => content::content_parts(block)?,
+            Some(_) => content_parts(block)?,
         };
         if block.get("is_error") == Some(&Value::Bool(true)) {
             // Chat completions have no error flag, so the text must say it.
-            let text = content::texts(&parts);
+            let text = texts(&parts);
             if !text.starts_with("Error") {
                 parts.insert(0, json!({ "type": "text", "text": "Error:" }));
             }
@@ -112,7 +111,7 @@ impl Conversation<'_> {
                 "server_tool_use" => {
                     let name = block.text("name")?;
                     if name != "web_search" {
-                        return Err(content::unknown(name, &block));
+                        return Err(unknown(name, &block));
                     }
                     // A search without results was interrupted, and a call needs a result.
                     if answered.contains(block.text("id")?) {
@@ -123,7 +122,7 @@ impl Conversation<'_> {
                 "web_search_tool_result" => self.search_result(&mut text, &block)?,
                 // Clients may omit the thinking of earlier turns.
                 "thinking" | "redacted_thinking" => {}
-                kind => return Err(content::unknown(kind, &block)),
+                kind => return Err(unknown(kind, &block)),
             }
         }
         self.flush(&mut text);
@@ -157,7 +156,7 @@ impl Conversation<'_> {
             }
             _ => return Err(block.error("content", "must be a list")),
         };
-        self.chat.result(id, content::text_part(&found));
+        self.chat.result(id, text_part(&found));
         Ok(())
     }
 }
@@ -168,4 +167,101 @@ fn result_text(result: &Value) -> String {
     let content = text("encrypted_content").and_then(opaque::decode).unwrap_or_default();
     let (title, url) = (text("title").unwrap_or_default(), text("url").unwrap_or_default());
     page_text(title, url, &content, text("page_age"))
+}
+
+/// The parts of a content field: a text or a list of blocks.
+fn parts(content: &Value, place: String) -> Result<Vec<Value>> {
+    let blocks = match content {
+        Value::String(text) => return Ok(text_part(text)),
+        Value::Array(blocks) => blocks,
+        _ => return Err(Untranslatable::new(place, "must be a string or a list of blocks")),
+    };
+    let mut parts = Vec::with_capacity(blocks.len());
+    for block in objects(blocks, place) {
+        parts.extend(block_parts(&block?)?);
+    }
+    Ok(parts)
+}
+
+/// The parts of the content of a message or block.
+fn content_parts(node: &Node<'_>) -> Result<Vec<Value>> {
+    parts(node.get_or_null("content"), node.place("content"))
+}
+
+/// A text as a list of parts; an empty text has none.
+fn text_part(text: &str) -> Vec<Value> {
+    if text.is_empty() { Vec::new() } else { vec![json!({ "type": "text", "text": text })] }
+}
+
+/// The parts of one block of a user message or a tool result.
+fn block_parts(block: &Node<'_>) -> Result<Vec<Value>> {
+    match block.text("type")? {
+        "text" => Ok(text_part(block.text("text")?)),
+        "image" => Ok(vec![image(block)?]),
+        "document" => document(block),
+        "search_result" => {
+            no_citations(block)?;
+            let (title, source) = (block.text("title")?, block.text("source")?);
+            let content = texts(&content_parts(block)?);
+            Ok(text_part(&page_text(title, source, &content, None)))
+        }
+        "tool_reference" => {
+            Ok(text_part(&format!("The tool {} is available.", block.text("tool_name")?)))
+        }
+        kind => Err(unknown(kind, block)),
+    }
+}
+
+fn texts(parts: &[Value]) -> String {
+    parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n\n")
+}
+
+fn image(block: &Node<'_>) -> Result<Value> {
+    let source = block.object("source")?;
+    let url = match source.text("type")? {
+        "base64" => data_url(&source)?,
+        "url" => source.text("url")?.to_owned(),
+        _ => return Err(not_sent(&source)),
+    };
+    Ok(json!({ "type": "image_url", "image_url": { "url": url } }))
+}
+
+fn document(block: &Node<'_>) -> Result<Vec<Value>> {
+    no_citations(block)?;
+    let label = |name| text(block.object, name);
+    let source = block.object("source")?;
+    let content = match source.text("type")? {
+        "text" => text_part(source.text("data")?),
+        "content" => content_parts(&source)?,
+        "base64" => {
+            let name = label("title").unwrap_or("document.pdf");
+            let file = json!({ "filename": name, "file_data": data_url(&source)? });
+            let file = json!({ "type": "file", "file": file });
+            return Ok(label("context").into_iter().flat_map(text_part).chain([file]).collect());
+        }
+        _ => return Err(not_sent(&source)),
+    };
+    let labels = ["title", "context"].into_iter().filter_map(label).flat_map(text_part);
+    Ok(labels.chain(content).collect())
+}
+
+fn data_url(source: &Node<'_>) -> Result<String> {
+    Ok(format!("data:{};base64,{}", source.text("media_type")?, source.text("data")?))
+}
+
+/// Refuses citations: clients need positions that chat models do not return.
+fn no_citations(block: &Node<'_>) -> Result<()> {
+    let is_on = block.get("citations").and_then(|citations| citations.get("enabled"));
+    if is_on == Some(&Value::Bool(true)) {
+        return Err(block.error("citations", "this model does not support citations"));
+    }
+    Ok(())
+}
+
+fn not_sent(source: &Node<'_>) -> Untranslatable {
+    source.error("type", "this content must be sent with the request")
+}
+
+fn unknown(kind: &str, block: &Node<'_>) -> Untranslatable {
+    block.error("type", format!("content of type {kind} is not available for this model"))
 }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::super::fields::{Node, Object, Result, object, present};
 use super::super::{Translated, Untranslatable};
+use super::conversation;
 use super::tools::Offered;
-use super::{conversation, thinking};
 
 /// Fields with the same meaning in both APIs, by source and target name.
 const PASSED: &[(&str, &str)] = &[
@@ -21,6 +21,10 @@ const UNMET: &[&str] = &["container", "inference_geo", "mcp_servers"];
 
 /// Maximum `user` length of OpenAI. Claude Code sends a longer one, which is left out.
 const MAX_USER_BYTES: usize = 64;
+
+/// Thinking budgets below this are low effort, up to the next one medium.
+const MEDIUM_BUDGET_TOKENS: u64 = 4096;
+const HIGH_BUDGET_TOKENS: u64 = 16_384;
 
 /// Converts a Messages request into a chat completion request.
 ///
@@ -42,7 +46,7 @@ pub fn request(body: &Object) -> Result<Translated> {
     let mut offered = Offered::collect(body)?;
     chat.insert("messages".into(), conversation::translate(body, &offered.table)?.into());
     offered.write(body, &mut chat)?;
-    if let Some(effort) = thinking::effort(body)? {
+    if let Some(effort) = reasoning_effort(body)? {
         chat.insert("reasoning_effort".into(), effort.into());
     }
     if let Some(format) = response_format(body)? {
@@ -77,4 +81,39 @@ fn response_format(body: &Object) -> Result<Option<Value>> {
     };
     let schema = json!({ "name": "output", "schema": schema, "strict": true });
     Ok(Some(json!({ "type": "json_schema", "json_schema": schema })))
+}
+
+/// The requested effort, if any.
+///
+/// `output_config.effort` has the same values; a budget is mapped by its size. Without either
+/// the field is omitted: the model decides, and models without thinking refuse the field. Many
+/// thinking models refuse `none`, so disabled thinking also sends nothing.
+fn reasoning_effort(body: &Object) -> Result<Option<&str>> {
+    let body = Node::root(body);
+    let effort = body.get("output_config").and_then(|config| config.get("effort"));
+    let effort = effort.and_then(Value::as_str);
+    let Some(thinking) = body.optional_object("thinking")? else {
+        return Ok(effort.map(of_effort));
+    };
+    match (thinking.text("type")?, effort) {
+        ("disabled", _) => Ok(None),
+        ("enabled", None) => {
+            Ok(thinking.get("budget_tokens").and_then(Value::as_u64).map(of_budget))
+        }
+        ("adaptive" | "enabled", effort) => Ok(effort.map(of_effort)),
+        (kind, _) => Err(thinking.error("type", format!("unknown thinking type {kind}"))),
+    }
+}
+
+/// Chat completions have no higher effort.
+fn of_effort(effort: &str) -> &str {
+    if effort == "max" { "xhigh" } else { effort }
+}
+
+fn of_budget(tokens: u64) -> &'static str {
+    match tokens {
+        ..MEDIUM_BUDGET_TOKENS => "low",
+        MEDIUM_BUDGET_TOKENS..HIGH_BUDGET_TOKENS => "medium",
+        HIGH_BUDGET_TOKENS.. => "high",
+    }
 }

@@ -1,28 +1,24 @@
 //! A streamed chat completion as the events of a message.
 
-mod block;
-mod searches;
-mod writer;
+mod blocks;
 
 use bytes::BytesMut;
 use serde_json::{Value, json};
-use wire::sse::Event;
 
+use super::super::chat_messages::tool_call;
 use super::super::chunk::{CallDelta, Choice, Chunk};
 use super::super::fields::Object;
-use super::super::round::Round;
+use super::super::round::{Round, round_messages};
 use super::super::tool_table::ToolKind;
-use super::super::{MAX_OUTPUT_ITEMS, Malformed, StreamFault, ToolTable, Usage};
-use super::events::write;
+use super::super::{
+    ChatTranslator, MAX_OUTPUT_ITEMS, Malformed, Search, SearchError, SearchOutcome, ToolTable,
+    Usage, opaque, web_search,
+};
 use super::shape::Shape;
-use block::Block;
-use writer::BlockWriter;
+use blocks::{Block, BlockWriter, write};
 
-/// Translates one stream: fed with chunks, it writes the events of a message.
-///
-/// Call [`start`](Self::start) first. The end is the upstream's `[DONE]`, or
-/// [`finish`](Self::finish) or [`fail`](Self::fail); nothing is written after it. If the model called
-/// for web searches, `[DONE]` ends only the round: see [`begin_searches`](Self::begin_searches).
+/// Writes the events of a message.
+#[derive(Debug)]
 pub struct Stream {
     shape: Shape,
     round: Round,
@@ -56,76 +52,6 @@ impl Stream {
         }
     }
 
-    pub fn start(&mut self, out: &mut BytesMut) {
-        let end = end_fields(None, None);
-        let message = self.shape.message(Vec::new(), end, Usage::default().to_message());
-        write(out, "message_start", &json!({ "message": message }));
-        Self::ping(out);
-    }
-
-    /// Writes a keep-alive event.
-    pub fn ping(out: &mut BytesMut) {
-        write(out, "ping", &json!({}));
-    }
-
-    /// Translates a chunk.
-    pub fn feed(&mut self, event: &Event, out: &mut BytesMut) -> Result<(), StreamFault> {
-        if self.is_done || event.is_comment() {
-            return Ok(());
-        }
-        let data = event.data();
-        if &*data == b"[DONE]" {
-            if self.pending_searches().next().is_none() {
-                self.finish(out);
-            }
-            return Ok(());
-        }
-        Ok(self.chunk(Chunk::read(&data)?, out)?)
-    }
-
-    /// Adds a whole completion, the answer of one round.
-    pub fn add_completion(
-        &mut self,
-        completion: &Value,
-        out: &mut BytesMut,
-    ) -> Result<(), Malformed> {
-        self.chunk(Chunk::of_completion(completion)?, out)
-    }
-
-    /// Ends the message with the content so far; later chunks are ignored.
-    pub fn finish(&mut self, out: &mut BytesMut) {
-        if self.is_done {
-            return;
-        }
-        self.end_round(out);
-        self.abandon_searches(out);
-        if self.blocks.is_empty() && !self.refusal.is_empty() {
-            self.blocks.text(&self.refusal, out);
-            self.blocks.close_all(out);
-        }
-        let (end, usage) = (self.end(), self.usage_json());
-        write(out, "message_delta", &json!({ "delta": end, "usage": usage }));
-        write(out, "message_stop", &json!({}));
-        self.is_done = true;
-    }
-
-    /// Ends the message with an error of the given type, as in `overloaded_error`.
-    pub fn fail(&mut self, kind: &str, message: &str, out: &mut BytesMut) {
-        if !self.is_done {
-            write(out, "error", &json!({ "error": { "type": kind, "message": message } }));
-            self.is_done = true;
-        }
-    }
-
-    pub fn is_done(&self) -> bool {
-        self.is_done
-    }
-
-    /// Whether the upstream sent a finish reason: a stream cut after it is complete.
-    pub fn has_finish_reason(&self) -> bool {
-        self.round.finish_reason.is_some()
-    }
-
     /// The usage of all rounds, once the upstream has reported it.
     pub fn usage(&self) -> Option<Usage> {
         self.round.total_usage()
@@ -150,7 +76,7 @@ impl Stream {
         let reason = match self.round.finish_reason.as_deref() {
             Some("length") => "max_tokens",
             // Some servers say `stop` after a call.
-            _ if self.blocks.has_client_call() => "tool_use",
+            _ if self.blocks.since(0).iter().any(Block::is_client_call) => "tool_use",
             Some("content_filter") => "refusal",
             _ if !self.refusal.is_empty() => "refusal",
             _ if self.stop_sequence.is_some() => "stop_sequence",
@@ -164,11 +90,6 @@ impl Stream {
             end.insert("stop_details".into(), details);
         }
         end
-    }
-
-    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
-        self.round.usage = chunk.usage().or(self.round.usage);
-        chunk.into_choices().try_for_each(|choice| self.choice(choice, out))
     }
 
     fn choice(&mut self, choice: Choice<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
@@ -243,6 +164,124 @@ impl Stream {
             self.blocks.close_all(out);
         }
     }
+
+    /// Searches of this round without a result.
+    fn pending_searches(&self) -> impl Iterator<Item = Search> {
+        let round = self.blocks.since(self.round.start);
+        let has_result = move |call: &str| {
+            let is_it = |block: &Block| matches!(block, Block::SearchResult { tool_use_id, .. } if tool_use_id == call);
+            round.iter().any(is_it)
+        };
+        round.iter().filter_map(move |block| match block {
+            Block::Call { id, tool, arguments, .. }
+                if tool.kind == ToolKind::WebSearch && !has_result(id) =>
+            {
+                Some(Search { call_id: id.clone(), query: web_search::query(arguments) })
+            }
+            _ => None,
+        })
+    }
+
+    /// Adds a result to every unexecuted search: a message must not end without them.
+    fn abandon_searches(&mut self, out: &mut BytesMut) {
+        for search in self.pending_searches().collect::<Vec<_>>() {
+            self.end_search(&search, &Err(SearchError::MaxUsesExceeded), out);
+        }
+    }
+}
+
+impl ChatTranslator for Stream {
+    fn start(&mut self, out: &mut BytesMut) {
+        let end = end_fields(None, None);
+        let message = self.shape.message(Vec::new(), end, Usage::default().to_message());
+        write(out, "message_start", &json!({ "message": message }));
+        write(out, "ping", &json!({}));
+    }
+
+    fn add_chunk(&mut self, chunk: Chunk<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
+        self.round.usage = chunk.usage().or(self.round.usage);
+        chunk.into_choices().try_for_each(|choice| self.choice(choice, out))
+    }
+
+    fn finish(&mut self, out: &mut BytesMut) {
+        if self.is_done {
+            return;
+        }
+        self.end_round(out);
+        self.abandon_searches(out);
+        if self.blocks.is_empty() && !self.refusal.is_empty() {
+            self.blocks.text(&self.refusal, out);
+            self.blocks.close_all(out);
+        }
+        let (end, usage) = (self.end(), self.usage_json());
+        write(out, "message_delta", &json!({ "delta": end, "usage": usage }));
+        write(out, "message_stop", &json!({}));
+        self.is_done = true;
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    fn has_pending_search(&self) -> bool {
+        self.pending_searches().next().is_some()
+    }
+
+    fn begin_searches(&mut self, out: &mut BytesMut) -> Vec<Search> {
+        self.end_round(out);
+        self.pending_searches().collect()
+    }
+
+    fn end_search(&mut self, search: &Search, outcome: &SearchOutcome, out: &mut BytesMut) {
+        let results = outcome.as_deref().unwrap_or_default();
+        let content = match outcome {
+            Ok(results) => results
+                .iter()
+                .map(|result| {
+                    json!({
+                        "type": "web_search_result",
+                        "url": result.url,
+                        "title": result.title,
+                        "encrypted_content": opaque::encode(&result.content),
+                        "page_age": result.page_age,
+                    })
+                })
+                .collect(),
+            Err(error) => {
+                json!({ "type": "web_search_tool_result_error", "error_code": error.code() })
+            }
+        };
+        let block = Block::SearchResult {
+            tool_use_id: search.call_id.clone(),
+            content,
+            text: web_search::tool_text(outcome),
+        };
+        self.blocks.search_result(block, results, out);
+        self.searches += u64::from(outcome.is_ok());
+    }
+
+    fn next_round(&mut self) -> Option<Vec<Value>> {
+        let (mut said, mut calls, mut results) = (String::new(), Vec::new(), Vec::new());
+        for block in self.blocks.since(self.round.start) {
+            match block {
+                Block::Text { text, .. } => said.push_str(text),
+                Block::Call { .. } if block.is_client_call() => return None,
+                Block::Call { id, function, arguments, .. } => {
+                    calls.push(tool_call(id, function, arguments));
+                }
+                Block::SearchResult { tool_use_id, text, .. } => results.push(json!({
+                    "role": "tool", "tool_call_id": tool_use_id, "content": text,
+                })),
+                Block::Thinking { .. } => {}
+            }
+        }
+        if results.is_empty() {
+            return None;
+        }
+        self.stop_sequence = None;
+        self.round.advance(self.blocks.len());
+        Some(round_messages(&said, &calls, results))
+    }
 }
 
 fn end_fields(reason: Option<&str>, sequence: Option<&str>) -> Object {
@@ -250,21 +289,10 @@ fn end_fields(reason: Option<&str>, sequence: Option<&str>) -> Object {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
-impl std::fmt::Debug for Stream {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Stream")
-            .field("shape", &self.shape)
-            .field("blocks", &self.blocks.len())
-            .field("done", &self.is_done)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Converts a completion into a message.
 ///
 /// `tools` is that of the translated request; `ids` makes an id for a prefix such as `toolu`. For an
-/// answer of several rounds, use a [`Stream`] and [`Stream::add_completion`].
+/// answer of several rounds, use a [`Stream`] and [`ChatTranslator::add_completion`].
 pub fn answer(
     completion: &Value,
     shape: &Shape,

@@ -25,7 +25,6 @@ pub fn input_items(body: &Object, mut ids: impl FnMut(&str) -> String) -> Vec<Va
     }
 }
 
-/// The output items of a response.
 pub fn output_items(response: &Value) -> &[Value] {
     response.get("output").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -188,6 +188,15 @@ impl PartKind {
         self == Self::Reasoning
     }
 
+    /// The events of a delta and of the end of such a part.
+    pub(super) fn events(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Text => ("response.output_text.delta", "response.output_text.done"),
+            Self::Refusal => ("response.refusal.delta", "response.refusal.done"),
+            Self::Reasoning => ("response.reasoning_text.delta", "response.reasoning_text.done"),
+        }
+    }
+
     /// The prefix of the id of an item that begins with such a part.
     pub(super) fn id_prefix(self) -> &'static str {
         if self.is_reasoning() { "rs" } else { "msg" }

@@ -14,7 +14,6 @@ pub enum Status {
     /// Ended before the model finished.
     Incomplete,
     Failed,
-    /// Cancelled by its member.
     Cancelled,
 }
 
@@ -31,32 +30,6 @@ impl Status {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Incomplete {
-    /// Token limit reached.
-    MaxOutputTokens,
-    /// A filter stopped the answer.
-    ContentFilter,
-}
-
-impl Incomplete {
-    /// Maps a chat completion's `finish_reason`.
-    pub(super) fn of_finish_reason(reason: &str) -> Option<Self> {
-        match reason {
-            "length" => Some(Self::MaxOutputTokens),
-            "content_filter" => Some(Self::ContentFilter),
-            _ => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::MaxOutputTokens => "max_output_tokens",
-            Self::ContentFilter => "content_filter",
-        }
-    }
-}
-
 /// The result part of a response object.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -66,7 +39,8 @@ pub struct Outcome {
     pub usage: Option<Usage>,
     /// Code and message of the failure.
     pub error: Option<(String, String)>,
-    pub incomplete: Option<Incomplete>,
+    /// Why the status is incomplete.
+    pub incomplete: Option<&'static str>,
 }
 
 impl Outcome {
@@ -75,9 +49,12 @@ impl Outcome {
         Self { status, output: Vec::new(), usage: None, error: None, incomplete: None }
     }
 
-    /// An answer that ended with a finish reason.
     pub(super) fn ended(output: Vec<Value>, usage: Option<Usage>, finish_reason: &str) -> Self {
-        let incomplete = Incomplete::of_finish_reason(finish_reason);
+        let incomplete = match finish_reason {
+            "length" => Some("max_output_tokens"),
+            "content_filter" => Some("content_filter"),
+            _ => None,
+        };
         let status = if incomplete.is_some() { Status::Incomplete } else { Status::Completed };
         Self { status, output, usage, error: None, incomplete }
     }
@@ -134,7 +111,7 @@ impl Shape {
     pub fn response(&self, outcome: Outcome) -> Value {
         let error =
             outcome.error.map(|(code, message)| json!({ "code": code, "message": message }));
-        let incomplete = outcome.incomplete.map(|reason| json!({ "reason": reason.name() }));
+        let incomplete = outcome.incomplete.map(|reason| json!({ "reason": reason }));
         let mut fields = self.fields.clone();
         fields.insert("status".into(), outcome.status.name().into());
         fields.insert("output".into(), outcome.output.into());

@@ -1,24 +1,23 @@
 //! A streamed chat completion as the events of a response.
 
 mod calls;
-mod searches;
 
 use bytes::BytesMut;
 use serde_json::{Value, json};
-use wire::sse::Event;
 
+use super::super::chat_messages::tool_call;
 use super::super::chunk::{Choice, Chunk};
-use super::super::round::Round;
-use super::super::{MAX_OUTPUT_ITEMS, Malformed, SearchResult, StreamFault, ToolTable, Usage};
-use super::events::{DeltaEvent, EventWriter, OutputPosition, ResponseEvent};
-use super::output::{Item, Kind, Part, PartKind};
+use super::super::round::{Round, round_messages};
+use super::super::{
+    ChatTranslator, MAX_OUTPUT_ITEMS, Malformed, Search, SearchOutcome, SearchResult, ToolTable,
+    Usage, web_search,
+};
+use super::events::{DeltaEvent, EventWriter, ResponseEvent};
+use super::output::{FinishedSearch, Item, Kind, Part, PartKind, SearchItem};
 use super::shape::{Outcome, Shape, Status};
 
-/// Translates one stream: fed with chunks, it writes the response's events.
-///
-/// Call [`start`](Self::start) first. The end is the upstream's `[DONE]`, or
-/// [`finish`](Self::finish) or [`fail`](Self::fail); nothing is written after it. If the model called
-/// for web searches, `[DONE]` ends only the round: see [`begin_searches`](Self::begin_searches).
+/// Writes the events of a response.
+#[derive(Debug)]
 pub struct Stream {
     shape: Shape,
     round: Round,
@@ -51,90 +50,18 @@ impl Stream {
         }
     }
 
-    /// Writes the events for a created response in progress.
-    pub fn start(&mut self, out: &mut BytesMut) {
-        let whole =
-            ResponseEvent { response: self.shape.response(Outcome::of(Status::InProgress)) };
-        self.events.write(out, "response.created", &whole);
-        self.events.write(out, "response.in_progress", &whole);
-    }
-
-    /// Translates a chunk.
-    pub fn feed(&mut self, event: &Event, out: &mut BytesMut) -> Result<(), StreamFault> {
-        if self.end.is_some() || event.is_comment() {
-            return Ok(());
-        }
-        let data = event.data();
-        if &*data == b"[DONE]" {
-            if self.pending_searches().next().is_none() {
-                self.finish(out);
-            }
-            return Ok(());
-        }
-        Ok(self.chunk(Chunk::read(&data)?, out)?)
-    }
-
-    /// Adds a whole completion, the answer of one round.
-    pub fn add_completion(
-        &mut self,
-        completion: &Value,
-        out: &mut BytesMut,
-    ) -> Result<(), Malformed> {
-        self.chunk(Chunk::of_completion(completion)?, out)
-    }
-
-    /// Ends the response with the output so far; later chunks are ignored.
-    pub fn finish(&mut self, out: &mut BytesMut) {
-        if self.end.is_some() {
-            return;
-        }
-        if self.items.is_empty() {
-            self.speak(PartKind::Text, "", out);
-        }
-        let reason = self.round.finish_reason.take().unwrap_or_default();
-        let mut outcome = Outcome::ended(Vec::new(), self.usage(), &reason);
-        let last = self.items.len() - 1;
-        let status = |n| if n == last { outcome.status.name() } else { "completed" };
-        if let Some(n) = self.speaking {
-            self.close_speech(status(n), out);
-        }
-        for n in std::mem::take(&mut self.round.calls).positions() {
-            self.close_call(n, status(n), out);
-        }
-        outcome.output =
-            self.items.iter().enumerate().map(|(n, item)| item.json(status(n))).collect();
-        let kind = match outcome.status {
-            Status::Incomplete => "response.incomplete",
-            _ => "response.completed",
-        };
-        self.conclude(kind, outcome, out);
-    }
-
     /// Ends the response with an error. `code` is one of the API's own, as in `server_error`.
     pub fn fail(&mut self, code: &str, message: &str, out: &mut BytesMut) {
         if self.end.is_some() {
             return;
         }
-        let mut outcome = self.broken_off(Status::Failed);
-        outcome.error = Some((code.to_owned(), message.to_owned()));
+        // Open items stay incomplete.
+        let open: Vec<usize> = self.round.calls.positions().chain(self.speaking).collect();
+        let state = |n| if open.contains(&n) { "incomplete" } else { "completed" };
+        let output = self.items.iter().enumerate().map(|(n, item)| item.json(state(n))).collect();
+        let error = Some((code.to_owned(), message.to_owned()));
+        let outcome = Outcome { output, usage: self.usage(), error, ..Outcome::of(Status::Failed) };
         self.conclude("response.failed", outcome, out);
-    }
-
-    /// Cancels the response for its member; there is no event for it.
-    pub fn cancel(&mut self) {
-        if self.end.is_none() {
-            let outcome = self.broken_off(Status::Cancelled);
-            self.end = Some(self.shape.response(outcome));
-        }
-    }
-
-    pub fn is_done(&self) -> bool {
-        self.end.is_some()
-    }
-
-    /// Whether the upstream sent a finish reason: a stream cut after it is complete.
-    pub fn has_finish_reason(&self) -> bool {
-        self.round.finish_reason.is_some()
     }
 
     /// The usage of all rounds, once the upstream has reported it.
@@ -149,11 +76,6 @@ impl Stream {
 
     pub fn into_response(self) -> Option<Value> {
         self.end
-    }
-
-    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
-        self.round.usage = chunk.usage().or(self.round.usage);
-        chunk.into_choices().try_for_each(|choice| self.choice(choice, out))
     }
 
     fn choice(&mut self, choice: Choice<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
@@ -191,16 +113,14 @@ impl Stream {
         if text.is_empty() {
             return;
         }
-        let name = match kind {
-            PartKind::Text => "response.output_text.delta",
-            PartKind::Refusal => "response.refusal.delta",
-            PartKind::Reasoning => "response.reasoning_text.delta",
+        let delta = DeltaEvent {
+            item_id: id,
+            output_index: n,
+            content_index: Some(content_index),
+            delta: text,
+            logprobs: (kind == PartKind::Text).then_some([]),
         };
-        let logprobs = (kind == PartKind::Text).then_some([]);
-        let place =
-            OutputPosition { item_id: id, output_index: n, content_index: Some(content_index) };
-        let delta = DeltaEvent { place, delta: text, logprobs };
-        self.events.write(out, name, &delta);
+        self.events.write(out, kind.events().0, &delta);
     }
 
     /// The item for parts of this kind, with an open part of this kind at its end.
@@ -264,22 +184,12 @@ impl Stream {
         let mut part_done = place.clone();
         part_done["part"] = part.json();
         let mut done = place;
-        let name = match part.kind {
-            PartKind::Text => {
-                done["text"] = part.text.as_str().into();
-                done["logprobs"] = json!([]);
-                "response.output_text.done"
-            }
-            PartKind::Refusal => {
-                done["refusal"] = part.text.as_str().into();
-                "response.refusal.done"
-            }
-            PartKind::Reasoning => {
-                done["text"] = part.text.as_str().into();
-                "response.reasoning_text.done"
-            }
-        };
-        self.events.write(out, name, &done);
+        let field = if part.kind == PartKind::Refusal { "refusal" } else { "text" };
+        done[field] = part.text.as_str().into();
+        if part.kind == PartKind::Text {
+            done["logprobs"] = json!([]);
+        }
+        self.events.write(out, part.kind.events().1, &done);
         self.events.write(out, "response.content_part.done", &part_done);
     }
 
@@ -295,39 +205,148 @@ impl Stream {
         self.events.write(out, "response.output_item.done", &done);
     }
 
-    /// The part of a response that arrived before it ended early: open items stay incomplete.
-    fn broken_off(&mut self, status: Status) -> Outcome {
-        let open: Vec<usize> = self.round.calls.positions().chain(self.speaking).collect();
-        let state = |n| if open.contains(&n) { "incomplete" } else { "completed" };
-        let output = self.items.iter().enumerate().map(|(n, item)| item.json(state(n))).collect();
-        self.speaking = None;
-        self.round.calls.clear();
-        Outcome { output, usage: self.usage(), ..Outcome::of(status) }
-    }
-
     fn conclude(&mut self, kind: &'static str, outcome: Outcome, out: &mut BytesMut) {
         let ended = ResponseEvent { response: self.shape.response(outcome) };
         self.events.write(out, kind, &ended);
         self.end = Some(ended.response);
     }
+
+    /// Searches of this round without a result.
+    fn pending_searches(&self) -> impl Iterator<Item = (usize, &SearchItem)> {
+        let round = self.items.iter().enumerate().skip(self.round.start);
+        round.filter_map(|(n, item)| match &item.kind {
+            Kind::Search(search) if search.result.is_none() => Some((n, search)),
+            _ => None,
+        })
+    }
+
+    fn search_event(&mut self, n: usize, kind: &'static str, out: &mut BytesMut) {
+        let Item { id, .. } = &self.items[n];
+        let event = json!({ "item_id": id, "output_index": n });
+        self.events.write(out, kind, &event);
+    }
 }
 
-impl std::fmt::Debug for Stream {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Stream")
-            .field("id", &self.shape.id())
-            .field("events", &self.events)
-            .field("items", &self.items.len())
-            .field("done", &self.is_done())
-            .finish_non_exhaustive()
+impl ChatTranslator for Stream {
+    fn start(&mut self, out: &mut BytesMut) {
+        let whole =
+            ResponseEvent { response: self.shape.response(Outcome::of(Status::InProgress)) };
+        self.events.write(out, "response.created", &whole);
+        self.events.write(out, "response.in_progress", &whole);
+    }
+
+    fn add_chunk(&mut self, chunk: Chunk<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
+        self.round.usage = chunk.usage().or(self.round.usage);
+        chunk.into_choices().try_for_each(|choice| self.choice(choice, out))
+    }
+
+    fn finish(&mut self, out: &mut BytesMut) {
+        if self.end.is_some() {
+            return;
+        }
+        if self.items.is_empty() {
+            self.speak(PartKind::Text, "", out);
+        }
+        let reason = self.round.finish_reason.take().unwrap_or_default();
+        let mut outcome = Outcome::ended(Vec::new(), self.usage(), &reason);
+        let last = self.items.len() - 1;
+        let status = |n| if n == last { outcome.status.name() } else { "completed" };
+        if let Some(n) = self.speaking {
+            self.close_speech(status(n), out);
+        }
+        for n in std::mem::take(&mut self.round.calls).positions() {
+            self.close_call(n, status(n), out);
+        }
+        outcome.output =
+            self.items.iter().enumerate().map(|(n, item)| item.json(status(n))).collect();
+        let kind = match outcome.status {
+            Status::Incomplete => "response.incomplete",
+            _ => "response.completed",
+        };
+        self.conclude(kind, outcome, out);
+    }
+
+    fn is_done(&self) -> bool {
+        self.end.is_some()
+    }
+
+    fn has_pending_search(&self) -> bool {
+        self.pending_searches().next().is_some()
+    }
+
+    fn begin_searches(&mut self, out: &mut BytesMut) -> Vec<Search> {
+        // The client answers first: an item of a search carries no results, so they would be lost.
+        let is_of_client = |n: usize| matches!(self.items[n].kind, Kind::Call { .. });
+        if self.round.calls.positions().any(is_of_client) {
+            return Vec::new();
+        }
+        let pending: Vec<(usize, Search)> = self
+            .pending_searches()
+            .map(|(n, search)| {
+                (n, Search { call_id: search.call_id.clone(), query: search.query() })
+            })
+            .collect();
+        if !pending.is_empty() {
+            self.close_speech("completed", out);
+        }
+        for (n, _) in &pending {
+            self.search_event(*n, "response.web_search_call.searching", out);
+        }
+        pending.into_iter().map(|(_, search)| search).collect()
+    }
+
+    fn end_search(&mut self, search: &Search, outcome: &SearchOutcome, out: &mut BytesMut) {
+        let position = self
+            .pending_searches()
+            .find(|(_, item)| item.call_id == search.call_id)
+            .map(|(n, _)| n);
+        let Some(n) = position else { return };
+        let results = outcome.as_deref().unwrap_or_default();
+        if let Kind::Search(item) = &mut self.items[n].kind {
+            item.result = Some(FinishedSearch {
+                status: if outcome.is_ok() { "completed" } else { "failed" },
+                text: web_search::tool_text(outcome),
+                urls: results.iter().map(|result| result.url.clone()).collect(),
+            });
+        }
+        self.sources.extend_from_slice(results);
+        if outcome.is_ok() {
+            self.search_event(n, "response.web_search_call.completed", out);
+        }
+        self.close_item(n, "completed", out);
+    }
+
+    fn next_round(&mut self) -> Option<Vec<Value>> {
+        let (mut text, mut calls, mut results) = (String::new(), Vec::new(), Vec::new());
+        for item in &self.items[self.round.start..] {
+            match &item.kind {
+                Kind::Parts { parts, .. } => {
+                    let said = parts.iter().filter(|part| part.kind == PartKind::Text);
+                    text.extend(said.map(|part| part.text.as_str()));
+                }
+                Kind::Search(search) => {
+                    let SearchItem { call_id, function, arguments, result } = search;
+                    let Some(result) = result else { continue };
+                    calls.push(tool_call(call_id, function, arguments));
+                    results.push(json!({
+                        "role": "tool", "tool_call_id": call_id, "content": result.text,
+                    }));
+                }
+                Kind::Call { .. } => {}
+            }
+        }
+        if calls.is_empty() {
+            return None;
+        }
+        self.round.advance(self.items.len());
+        Some(round_messages(&text, &calls, results))
     }
 }
 
 /// Converts a completion into a response object.
 ///
 /// `tools` is that of the translated request; `ids` makes an id for a prefix such as `msg`. For an
-/// answer of several rounds, use a [`Stream`] and [`Stream::add_completion`].
+/// answer of several rounds, use a [`Stream`] and [`ChatTranslator::add_completion`].
 pub fn answer(
     completion: &Value,
     shape: &Shape,

@@ -21,10 +21,9 @@ fn citations_are_the_longest_urls_in_the_text() {
 fn settings_of_both_apis_are_parsed() {
     let object = |value: Value| value.as_object().cloned().unwrap_or_default();
     let messages = json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 3,
-        "blocked_domains": ["x.example"], "user_location": {"type": "approximate", "city": "Bern"}});
+        "blocked_domains": ["x.example"]});
     let tool = WebSearchTool::parse(&object(messages));
     assert_eq!((tool.max_uses, tool.blocked_domains), (Some(3), vec!["x.example".to_owned()]));
-    assert_eq!(tool.user_location.and_then(|place| place.city).as_deref(), Some("Bern"));
     let responses = json!({"type": "web_search", "external_web_access": false,
         "filters": {"allowed_domains": ["a.example"]}});
     let tool = WebSearchTool::parse(&object(responses));

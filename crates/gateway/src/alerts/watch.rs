@@ -10,7 +10,7 @@ use std::time::Duration;
 use gateway_store::{Credit, Error};
 use ledger::{BudgetScope, BudgetStatus, LineageId, MemberId, Micros, Time, Windows};
 
-use super::{Alerts, ShareChange};
+use super::Alerts;
 use crate::clock;
 use crate::failure::chain;
 use crate::provider::Provider;
@@ -97,14 +97,8 @@ impl Watcher<'_> {
         };
         let used = percent(credit.balance.get() - account.balance.get(), credit.balance.get());
         self.balances.insert(member, KnownBalance { credit, balance: account.balance, used });
-        let change = ShareChange {
-            kind: "balance",
-            account: member.to_string(),
-            period: credit.posting.to_string(),
-            before,
-            after: used,
-        };
-        self.alerts.share_changed(&change).await;
+        let (account, period) = (member.to_string(), credit.posting.to_string());
+        self.alerts.share_changed("balance", &account, &period, (before, used)).await;
         Ok(())
     }
 
@@ -117,14 +111,9 @@ impl Watcher<'_> {
         let Some(limit) = state.limits.spend else { return Ok(()) };
         let used = percent(state.spent.get(), limit.get());
         let before = self.limits.insert(lineage, used).filter(|before| *before <= used);
-        let change = ShareChange {
-            kind: "key_limit",
-            account: self.key_name(lineage).await?,
-            period: limit.get().to_string(),
-            before: before.unwrap_or(0),
-            after: used,
-        };
-        self.alerts.share_changed(&change).await;
+        let (account, period) = (self.key_name(lineage).await?, limit.get().to_string());
+        let shares = (before.unwrap_or(0), used);
+        self.alerts.share_changed("key_limit", &account, &period, shares).await;
         Ok(())
     }
 
@@ -132,14 +121,9 @@ impl Watcher<'_> {
         let (resets_at, used) = (status.resets_at, status.percent_used().min(100));
         let known = self.budgets.insert(status.scope, (resets_at, used));
         let known = known.filter(|(end, before)| *end == resets_at && *before <= used);
-        let change = ShareChange {
-            kind: "budget",
-            account,
-            period: format!("{}:{}", status.budget.amount.get(), resets_at.micros()),
-            before: known.map_or(0, |(_, before)| before),
-            after: used,
-        };
-        self.alerts.share_changed(&change).await;
+        let period = format!("{}:{}", status.budget.amount.get(), resets_at.micros());
+        let shares = (known.map_or(0, |(_, before)| before), used);
+        self.alerts.share_changed("budget", &account, &period, shares).await;
     }
 
     async fn key_name(&self, lineage: LineageId) -> Result<String, Error> {

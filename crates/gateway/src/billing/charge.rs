@@ -94,8 +94,8 @@ impl Charge {
         let opening = NewHold { request, response: order.background, parent: order.parent };
         let begun = Instant::now();
         let result = billing.store.hold(opening).await?;
-        pending.resolve();
-        billing.metrics.held(begun.elapsed());
+        pending.closing = None;
+        billing.metrics.hold_seconds.observe(begun.elapsed().as_secs_f64());
         match result {
             Ok(hold) => Ok(Opened::Charge(Self {
                 billing: billing.clone(),
@@ -182,7 +182,7 @@ impl Charge {
                 return Err(error);
             }
         };
-        self.billing.metrics.settled(begun.elapsed());
+        self.billing.metrics.settle_seconds.observe(begun.elapsed().as_secs_f64());
         self.clear();
         match receipt {
             Some(receipt) if receipt.rule.outcome() == HoldOutcome::Settled => {
@@ -296,10 +296,6 @@ impl<'a> PendingHold<'a> {
             billing,
             closing: Some(HoldClosing { end, answer: None, response: failed, media: None }),
         }
-    }
-
-    fn resolve(&mut self) {
-        self.closing = None;
     }
 }
 

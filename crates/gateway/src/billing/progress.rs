@@ -4,9 +4,8 @@
 //! an upstream that failed, and only `milliseconds` for the one that answered, whose model the receipt
 //! names. A request with one attempt, which is nearly every one, takes a few bytes.
 
-use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ledger::{AnswerProgress, Receipt};
@@ -26,7 +25,8 @@ pub(crate) struct Progress(Arc<UpstreamProgress>);
 struct UpstreamProgress {
     /// Whether an upstream has begun: a client that disconnects later is charged.
     has_begun: AtomicBool,
-    attempts: Attempts,
+    /// The attempts so far, without the closing bracket.
+    attempts: Mutex<String>,
 }
 
 impl Progress {
@@ -40,50 +40,27 @@ impl Progress {
 
     /// Notes an attempt at an upstream, and the time until it began to answer or failed.
     pub(crate) fn tried<T>(&self, model: &str, result: &Result<T, Failure>, took: Duration) {
-        match result {
-            Ok(_) => self.0.attempts.answered(took),
-            Err(failure) => self.0.attempts.failed(model, failure.word(), took),
-        }
+        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let attempt = match result {
+            Ok(_) => took.to_string(),
+            Err(failure) => {
+                serde_json::to_string(&(model, failure.word(), took)).unwrap_or_default()
+            }
+        };
+        let mut attempts = self.0.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        let separator = if attempts.is_empty() { '[' } else { ',' };
+        attempts.push(separator);
+        attempts.push_str(&attempt);
     }
 
-    /// The attempts for the receipt.
+    /// The attempts for the receipt; `None` if there are none.
     pub(super) fn attempts(&self) -> Option<Arc<str>> {
-        self.0.attempts.stored()
+        let attempts = self.0.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        (!attempts.is_empty()).then(|| format!("{attempts}]").into())
     }
 
     pub(super) fn reached(&self) -> AnswerProgress {
         if self.has_begun() { AnswerProgress::Begun } else { AnswerProgress::Nothing }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Attempts(Mutex<String>);
-
-impl Attempts {
-    fn answered(&self, took: Duration) {
-        let mut text = self.next();
-        // Writing into memory cannot fail.
-        let _ = write!(text, "{}", took.as_millis());
-    }
-
-    fn failed(&self, model: &str, outcome: &str, took: Duration) {
-        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let attempt = serde_json::to_string(&(model, outcome, took)).unwrap_or_default();
-        self.next().push_str(&attempt);
-    }
-
-    /// The text, ready for another attempt.
-    fn next(&self) -> MutexGuard<'_, String> {
-        let mut text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let separator = if text.is_empty() { '[' } else { ',' };
-        text.push(separator);
-        text
-    }
-
-    /// The text for the receipt; `None` without attempts.
-    fn stored(&self) -> Option<Arc<str>> {
-        let text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (!text.is_empty()).then(|| format!("{text}]").into())
     }
 }
 

@@ -30,7 +30,7 @@ use tokio::time::timeout;
 
 use crate::config;
 use crate::problem::Problem;
-use crate::upstream_pool::{BaseUrl, UpstreamPool};
+use crate::upstream_pool::{BaseUrl, RequestError, UpstreamPool};
 
 /// The time limit for storing an object.
 const MAX_PUT: Duration = Duration::from_mins(2);
@@ -220,8 +220,10 @@ impl BucketClient {
         }
         let response = self.0.request(Request::from_parts(head, body.into())).await;
         let response = response.map_err(|error| {
-            let is_connect = error.is_connect();
-            let kind = if is_connect { HttpErrorKind::Connect } else { HttpErrorKind::Request };
+            let kind = match error {
+                RequestError::Connect(_) => HttpErrorKind::Connect,
+                RequestError::Broken(_) => HttpErrorKind::Request,
+            };
             HttpError::new(kind, error)
         })?;
         Ok(response.map(|body| {

@@ -77,26 +77,21 @@ impl Maker<'_> {
     }
 
     async fn images(&self, answer: Bytes, max: usize) -> Result<Vec<Made>, Failure> {
-        let list: Images =
-            serde_json::from_slice(&answer).map_err(|_| Failure::Malformed("invalid response"))?;
+        let list = images(&answer)?;
         drop(answer);
-        if list.data.is_empty() {
+        if list.is_empty() {
             return Err(Failure::Malformed("the response contains no image"));
         }
-        if list.data.len() > max {
+        if list.len() > max {
             return Err(Failure::Malformed("the response contains more images than requested"));
         }
-        let mut made = Vec::with_capacity(list.data.len());
-        for found in list.data {
-            let bytes = found.bytes(&self.target.provider, self.max_bytes()).await?;
-            made.push(self.image(bytes).await?);
+        let mut files = Vec::with_capacity(list.len());
+        for image in list {
+            let bytes = image.bytes(&self.target.provider, self.max_bytes()).await?;
+            let checked = self.parser.image(Some(self.member.0), &bytes).await;
+            files.push(made(checked, bytes)?);
         }
-        Ok(made)
-    }
-
-    async fn image(&self, bytes: Bytes) -> Result<Made, Failure> {
-        let checked = self.parser.image(Some(self.member.0), &bytes).await;
-        made(checked, bytes)
+        Ok(files)
     }
 
     async fn audio(&self, bytes: Bytes, kind: AudioKind) -> Result<Made, Failure> {
@@ -106,18 +101,17 @@ impl Maker<'_> {
 }
 
 #[derive(Deserialize)]
-struct Images {
-    data: Vec<ImageData>,
-}
-
-#[derive(Deserialize)]
-struct ImageData {
+pub(super) struct ImageData {
     b64_json: Option<String>,
     url: Option<String>,
 }
 
 impl ImageData {
-    async fn bytes(self, provider: &Provider, max_bytes: usize) -> Result<Bytes, Failure> {
+    pub(super) async fn bytes(
+        self,
+        provider: &Provider,
+        max_bytes: usize,
+    ) -> Result<Bytes, Failure> {
         match (self.b64_json, self.url) {
             (Some(text), _) => decoded(&text, max_bytes),
             (None, Some(url)) => fetch(provider, &url, max_bytes).await,
@@ -150,24 +144,17 @@ async fn fetch(provider: &Provider, url: &str, max_bytes: usize) -> Result<Bytes
     provider.fetch(uri, max_bytes).await
 }
 
-pub(super) async fn check_images(
-    parser: &Pool,
-    provider: &Provider,
-    member: MemberId,
-    max_bytes: u64,
-    answer: &[u8],
-) -> Result<(), Failure> {
-    let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
-    let list: Images =
-        serde_json::from_slice(answer).map_err(|_| Failure::Malformed("invalid response"))?;
-    for found in list.data {
-        let bytes = found.bytes(provider, max_bytes).await?;
-        parser.image(Some(member.0), &bytes).await.map_err(|error| invalid(&error))?;
+/// The images of an answer of the OpenAI API.
+pub(super) fn images(answer: &[u8]) -> Result<Vec<ImageData>, Failure> {
+    #[derive(Deserialize)]
+    struct Images {
+        data: Vec<ImageData>,
     }
-    Ok(())
+    let list: Result<Images, _> = serde_json::from_slice(answer);
+    list.map(|list| list.data).map_err(|_| Failure::Malformed("invalid response"))
 }
 
-fn invalid(error: &Error) -> Failure {
+pub(super) fn invalid(error: &Error) -> Failure {
     Failure::Malformed(match error {
         Error::Rejected(Rejection::Media(why)) => why.as_str(),
         _ => "the response could not be checked",

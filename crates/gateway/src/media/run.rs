@@ -189,7 +189,7 @@ impl Work {
         let now = clock::now();
         let kept = clock::micros(self.media.config.artifacts.kept);
         let run = MediaRun {
-            id: super::run_id(charge.id()),
+            id: format!("run_{}", charge.id().to_string().trim_start_matches("req_")),
             member: self.caller.key.member,
             hold: charge.id(),
             model: self.target.id.to_string(),

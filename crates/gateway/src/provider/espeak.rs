@@ -50,7 +50,10 @@ pub(crate) async fn speak(
 
 /// The voices of the program as models, or why it is unusable.
 pub(crate) async fn voices(program: &Path) -> Result<Vec<config::Model>, String> {
-    let list = brief(program, &["--voices"]).await?;
+    let work = run(program, &["--voices"], b"", MAX_LIST_BYTES);
+    let list = timeout(MAX_LOOK, work).await.map_err(|_| "it does not respond".to_owned())?;
+    let list = list.map_err(|failure| failure.cause().unwrap_or(failure.word()).to_owned())?;
+    let list = String::from_utf8_lossy(&list);
     let mut voices: Vec<config::Model> = Vec::new();
     for line in list.lines().skip(1) {
         let mut words = line.split_whitespace();
@@ -65,13 +68,6 @@ pub(crate) async fn voices(program: &Path) -> Result<Vec<config::Model>, String>
         });
     }
     if voices.is_empty() { Err("it lists no voices".to_owned()) } else { Ok(voices) }
-}
-
-async fn brief(program: &Path, arguments: &[&str]) -> Result<String, String> {
-    let work = run(program, arguments, b"", MAX_LIST_BYTES);
-    let said = timeout(MAX_LOOK, work).await.map_err(|_| "it does not respond".to_owned())?;
-    let said = said.map_err(|failure| failure.cause().unwrap_or(failure.word()).to_owned())?;
-    Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
 /// Runs the program and returns its output. Dropping the future kills it.

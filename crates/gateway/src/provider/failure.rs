@@ -58,15 +58,7 @@ impl Failure {
         match self {
             Self::Unreachable { .. } | Self::Late => true,
             Self::Broken { status } => is_its_own(*status),
-            Self::Refused { .. }
-            | Self::NoModel
-            | Self::NotThere
-            | Self::Busy { .. }
-            | Self::Gone(_)
-            | Self::Malformed(_)
-            | Self::Unfit(_)
-            | Self::Full
-            | Self::Unusable { .. } => false,
+            _ => false,
         }
     }
 

@@ -14,13 +14,12 @@ use local_model::Refusal;
 use tokio::time::timeout;
 use wire::error::Code;
 
-pub(crate) use answer::LocalAnswer;
 use file::File;
 use question::Question;
 
 use super::Owner;
 use super::failure::Failure;
-use super::{LocalModelInfo, LocalScan};
+use super::{LocalAnswer, LocalScan};
 use crate::config::{self, Timeouts};
 use crate::failure::ApiError;
 
@@ -73,7 +72,9 @@ impl Local {
                 });
             (after, is_same, trouble)
         });
-        let Ok((files, is_same, trouble)) = looked.await else { return LocalScan::nothing() };
+        let Ok((files, is_same, trouble)) = looked.await else {
+            return LocalScan { is_good: true, changed: None };
+        };
         let is_good = if files.is_empty() {
             trouble.is_none()
         } else {
@@ -93,14 +94,12 @@ impl Local {
         LocalScan { is_good, changed: Some(found) }
     }
 
-    pub(crate) fn known(&self, name: &str) -> LocalModelInfo {
+    /// Context length and description of a model; no description if its file cannot be used.
+    pub(crate) fn known(&self, name: &str) -> (u64, Option<String>) {
         let files = self.files.load();
         let about = files.get(name).and_then(|file| file.about.as_ref().ok());
         let made_for = about.map_or(u32::MAX, |about| about.context);
-        LocalModelInfo {
-            context: self.settings.window.min(made_for).into(),
-            description: about.map(file::description),
-        }
+        (self.settings.window.min(made_for).into(), about.map(file::description))
     }
 
     /// Whether a model can be used, as far as known.
@@ -133,11 +132,10 @@ impl Local {
         timeouts: Timeouts,
     ) -> Result<LocalAnswer, Failure> {
         let question = Question::parse(body, owner).map_err(Failure::Unfit)?;
-        let file = self.files.load().get(&question.model).cloned().ok_or(Failure::NoModel)?;
-        let form = question.form();
+        let file = self.files.load().get(&question.form.model).cloned().ok_or(Failure::NoModel)?;
         let begun = async {
             let generation = file.host.generate(question.request).await.map_err(failure)?;
-            LocalAnswer::begin(generation, form).await
+            answer::begin(generation, question.form).await
         };
         // The wait for other requests is not a failure of this one.
         let late = Failure::Gone("the response did not start in time");
@@ -148,12 +146,6 @@ impl Local {
             Err(_) => {}
         }
         begun
-    }
-}
-
-impl LocalScan {
-    fn nothing() -> Self {
-        Self { is_good: true, changed: None }
     }
 }
 

@@ -4,12 +4,10 @@ use bytes::Bytes;
 
 use super::Owner;
 use super::failure::Failure;
-use super::{LocalModelInfo, LocalScan};
+use super::{LocalAnswer, LocalScan};
 use crate::config::{self, Timeouts};
 
 pub(crate) enum Local {}
-
-pub(crate) enum LocalAnswer {}
 
 impl Local {
     pub(crate) fn open(_: &config::Provider) -> Option<Self> {
@@ -20,7 +18,7 @@ impl Local {
         match *self {}
     }
 
-    pub(crate) fn known(&self, _: &str) -> LocalModelInfo {
+    pub(crate) fn known(&self, _: &str) -> (u64, Option<String>) {
         match *self {}
     }
 
@@ -42,16 +40,6 @@ impl Local {
         _: Owner,
         _: Timeouts,
     ) -> Result<LocalAnswer, Failure> {
-        match *self {}
-    }
-}
-
-impl LocalAnswer {
-    pub(crate) fn media_type(&self) -> &'static str {
-        match *self {}
-    }
-
-    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
         match *self {}
     }
 }

@@ -1,24 +1,25 @@
 //! One request to one upstream.
 
-use std::borrow::Cow;
 use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::FutureExt;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
+use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 use tokio::time::timeout;
 
 use super::failure::Failure;
 use super::health::AskedBy;
-use super::local::{Local, LocalAnswer};
-use super::{CHAT_PATH, Owner, Provider, Sender, Slot};
+use super::local::Local;
+use super::{CHAT_PATH, LocalAnswer, Owner, Provider, Sender, Slot};
 use crate::failure::{ApiError, chain};
 use crate::trace::SpanContext;
 use crate::upstream_pool::{PooledBody, RequestBody, RequestError};
@@ -55,7 +56,7 @@ pub(crate) struct Listed {
 
 enum Body {
     Connection(PooledBody),
-    Local(LocalAnswer),
+    Local(BoxStream<'static, Result<Bytes, Failure>>),
 }
 
 impl Provider {
@@ -113,10 +114,9 @@ impl Provider {
         if matches!(answer, Err(Failure::Unusable { .. })) || self.trouble.load().is_some() {
             self.trouble.store(local.trouble().map(Arc::new));
         }
-        let answer = answer?;
-        let media_type = HeaderValue::from_static(answer.media_type());
-        let headers = HeaderMap::from_iter([(CONTENT_TYPE, media_type)]);
-        Ok(self.upstream(headers, Body::Local(answer), slot))
+        let LocalAnswer { media_type, pieces } = answer?;
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(media_type))]);
+        Ok(self.upstream(headers, Body::Local(pieces), slot))
     }
 
     pub(crate) async fn fetch(&self, uri: Uri, max_bytes: usize) -> Result<Bytes, Failure> {
@@ -191,7 +191,7 @@ impl Upstream {
         }
         match &mut self.body {
             Body::Connection(body) => next_data(body).await,
-            Body::Local(answer) => answer.piece().await,
+            Body::Local(pieces) => pieces.next().await.transpose(),
         }
     }
 
@@ -259,17 +259,8 @@ async fn next_data(body: &mut PooledBody) -> Result<Option<Bytes>, Failure> {
 }
 
 fn is_of_model(body: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct Body<'a> {
-        #[serde(borrow)]
-        error: Named<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Named<'a> {
-        #[serde(borrow)]
-        code: Cow<'a, str>,
-    }
-    serde_json::from_slice::<Body<'_>>(body).is_ok_and(|body| body.error.code == NO_MODEL)
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    body["error"]["code"] == NO_MODEL
 }
 
 fn too_long() -> Failure {

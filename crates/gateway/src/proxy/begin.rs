@@ -12,7 +12,7 @@ use wire::sse::Splitter;
 
 use super::chat::Fault;
 use super::chat_request::{AnswerReader, UpstreamRequest};
-use super::event_buffer::{EventBuffer, Step};
+use super::event_buffer::{Output, Step};
 use super::stage::{MAX_EVENT_BYTES, Stage};
 use super::whole::WholeAnswer;
 use crate::billing::Progress;
@@ -44,9 +44,7 @@ pub(crate) struct Streaming {
     pub(crate) splitter: Splitter,
     pub(crate) stage: Stage,
     is_started: bool,
-    pub(crate) out: EventBuffer,
-    /// Events from the end marker on, sent after the request is charged.
-    pub(crate) last: EventBuffer,
+    pub(crate) out: Output,
     pub(crate) step: Step,
 }
 
@@ -228,8 +226,7 @@ async fn first_event(
         splitter: Splitter::new(MAX_EVENT_BYTES),
         stage,
         is_started: false,
-        out: EventBuffer::default(),
-        last: EventBuffer::default(),
+        out: Output::default(),
         step: Step::More,
     });
     let first = async {
@@ -254,7 +251,7 @@ impl Streaming {
     pub(crate) fn take(&mut self, piece: Bytes) -> Result<bool, Fault> {
         if let Stage::Bytes { has_content, .. } = &mut self.stage {
             (self.is_started, *has_content) = (true, true);
-            self.out.push(piece);
+            self.out.ready.push(piece);
             return Ok(true);
         }
         self.splitter.push(piece);
@@ -264,10 +261,10 @@ impl Streaming {
                 continue;
             }
             if !self.is_started {
-                self.stage.start(&mut self.out);
+                self.stage.start(&mut self.out.ready);
                 self.is_started = true;
             }
-            self.step = self.stage.feed(&event, &mut self.out, &mut self.last)?;
+            self.step = self.stage.feed(&event, &mut self.out)?;
             if self.step != Step::More {
                 break;
             }

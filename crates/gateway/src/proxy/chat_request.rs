@@ -10,9 +10,8 @@ use ledger::HoldId;
 use serde_json::{Map, Value};
 use wire::error::Code;
 
-use super::bridge::Bridge;
 use super::chat::ChatWatch;
-use super::rounds::{Rounds, SearchingReader};
+use super::rounds::{Bridge, Rounds, SearchingReader};
 use super::stage::Stage;
 use super::whole::{BridgedReader, WholeReader};
 use crate::catalogue::Target;
@@ -59,7 +58,6 @@ pub(crate) enum AnswerReader {
     Stream(Stage),
     Whole(WholeReader),
     Searching(Box<SearchingReader>),
-    /// A whole answer that is checked.
     Checked(WholeReader, AnswerCheck),
     /// A whole answer if it is JSON; otherwise bytes.
     ByType(WholeReader),
@@ -91,40 +89,27 @@ impl ChatRequest {
     /// The member's body with our `model` and `stream`. `stream` is always written, so that the
     /// upstream cannot take a similar field for it.
     fn plain_chat(&self, target: &Target) -> ApiResult<UpstreamRequest> {
-        let model = &target.quoted_name;
         let max_tokens = self.max_tokens.map(|tokens| tokens.to_string());
         // Only set if the member set no limit.
-        let max_tokens = ("max_tokens", max_tokens.as_deref());
-        if let Some(rest) = &self.rest {
-            let own = [("model", Some(model.as_str())), ("stream", Some("false")), max_tokens];
-            let body = rest.with(&own);
-            let reader = AnswerReader::Whole(WholeReader::Chat { model: self.model.clone() });
-            return Ok(UpstreamRequest {
-                path: self.path,
-                body: body.into(),
-                reader,
-                header: None,
-            });
-        }
-        let object = RawObject::parse(&self.body)?;
-        let options = (self.is_streamed && target.provider.stream_usage)
-            .then(|| stream_options(&object))
-            .transpose()?;
+        let max_tokens = max_tokens.as_deref().map(|tokens| ("max_tokens", Some(tokens)));
         let stream = if self.is_streamed { "true" } else { "false" };
-        let mut changes = vec![("model", Some(model.as_str())), ("stream", Some(stream))];
-        if let Some(options) = &options {
-            changes.push(("stream_options", Some(options.as_str())));
-        }
-        if max_tokens.1.is_some() {
-            changes.push(max_tokens);
-        }
-        let body = object.rewrite(&changes).into();
+        let own = [("model", Some(target.quoted_name.as_str())), ("stream", Some(stream))];
+        let body = if let Some(rest) = &self.rest {
+            rest.with(&own.into_iter().chain(max_tokens).collect::<Vec<_>>())
+        } else {
+            let object = RawObject::parse(&self.body)?;
+            let options = (self.is_streamed && target.provider.stream_usage)
+                .then(|| stream_options(&object))
+                .transpose()?;
+            let options = options.as_deref().map(|options| ("stream_options", Some(options)));
+            object.rewrite(&own.into_iter().chain(options).chain(max_tokens).collect::<Vec<_>>())
+        };
         let reader = if self.is_streamed {
             AnswerReader::Stream(Stage::Chat(self.watch()))
         } else {
             AnswerReader::Whole(WholeReader::Chat { model: self.model.clone() })
         };
-        Ok(UpstreamRequest { path: self.path, body, reader, header: None })
+        Ok(UpstreamRequest { path: self.path, body: body.into(), reader, header: None })
     }
 
     pub(crate) fn messages(

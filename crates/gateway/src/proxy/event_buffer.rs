@@ -9,6 +9,14 @@ pub(crate) struct EventBuffer {
     joined: BytesMut,
 }
 
+/// The events of a stream for its client.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    pub(crate) ready: EventBuffer,
+    /// Events from the end marker on, sent after the request is charged.
+    pub(crate) last: EventBuffer,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     More,

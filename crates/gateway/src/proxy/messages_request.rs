@@ -50,19 +50,16 @@ impl MessagesRequest {
             AnswerReader::Whole(WholeReader::NativeMessage { model })
         };
         let header = self.beta.clone().map(|beta| (BETA, beta));
-        if let Some(rest) = &self.rest {
-            let own = [("model", Some(&*target.quoted_name)), ("stream", Some(stream))];
-            let body = rest.with(&own).into();
-            return Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, header });
-        }
-        let object = RawObject::parse(&self.body)?;
-        let own_messages = self.without_own_blocks(&object)?;
-        let mut changes = vec![("model", Some(&*target.quoted_name)), ("stream", Some(stream))];
-        if let Some(messages) = &own_messages {
-            changes.push(("messages", Some(messages)));
-        }
-        let body = object.rewrite(&changes).into();
-        Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, header })
+        let own = [("model", Some(&*target.quoted_name)), ("stream", Some(stream))];
+        let body = if let Some(rest) = &self.rest {
+            rest.with(&own)
+        } else {
+            let object = RawObject::parse(&self.body)?;
+            let messages = self.without_own_blocks(&object)?;
+            let messages = messages.as_deref().map(|messages| ("messages", Some(messages)));
+            object.rewrite(&own.into_iter().chain(messages).collect::<Vec<_>>())
+        };
+        Ok(UpstreamRequest { path: MESSAGES_PATH, body: body.into(), reader, header })
     }
 
     /// The part of a parsed body that can be sent unchanged; `None` if it may have blocks of other

@@ -14,13 +14,13 @@ use serde_json::{Map, Value, json};
 use wire::sse::{Event, write_event};
 
 use super::chat::{Fault, renamed, token_counts};
-use super::event_buffer::{EventBuffer, Step};
+use super::event_buffer::{EventBuffer, Output, Step};
 use crate::failure::ApiError;
 
 /// Our fields of a response object, which replace those of the upstream.
 pub(crate) type Ours = Map<String, Value>;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct NativeWatch {
     ours: Ours,
     pub(crate) tokens: TokenCounts,
@@ -44,22 +44,10 @@ struct InspectedEvent<'a> {
 
 impl NativeWatch {
     pub(crate) fn new(ours: Ours) -> Self {
-        Self {
-            ours,
-            tokens: TokenCounts::default(),
-            has_content: false,
-            sequence: -1,
-            response: None,
-            is_over: false,
-        }
+        Self { ours, sequence: -1, ..Self::default() }
     }
 
-    pub(crate) fn feed(
-        &mut self,
-        event: &Event,
-        out: &mut EventBuffer,
-        last: &mut EventBuffer,
-    ) -> Result<Step, Fault> {
+    pub(crate) fn feed(&mut self, event: &Event, out: &mut Output) -> Result<Step, Fault> {
         let data = event.data();
         if data.trim_ascii() == b"[DONE]" {
             return Err(Fault::Malformed("the stream ended before the response was complete"));
@@ -74,7 +62,7 @@ impl NativeWatch {
                 return Err(Fault::Told(seen.message));
             }
             self.sequence = sequence;
-            out.push(event.raw().clone());
+            out.ready.push(event.raw().clone());
             return Ok(Step::More);
         };
         let response = patched(response, &self.ours);
@@ -87,7 +75,7 @@ impl NativeWatch {
         // The number of an event that is not passed on is reused for ours.
         self.sequence = sequence;
         let is_end = matches!(&*seen.kind, "response.completed" | "response.incomplete");
-        let into = if is_end { last } else { out };
+        let into = if is_end { &mut out.last } else { &mut out.ready };
         write(into, &seen.kind, self.sequence, &response);
         if is_end {
             self.tokens = tokens(&response);
@@ -167,20 +155,15 @@ impl MessagesWatch {
         Self { reader: UsageReader::default(), model }
     }
 
-    pub(crate) fn feed(
-        &mut self,
-        event: &Event,
-        out: &mut EventBuffer,
-        last: &mut EventBuffer,
-    ) -> Result<Step, Fault> {
+    pub(crate) fn feed(&mut self, event: &Event, out: &mut Output) -> Result<Step, Fault> {
         self.reader.feed(event)?;
         if self.reader.is_done() {
-            last.push(event.raw().clone());
+            out.last.push(event.raw().clone());
             return Ok(Step::Done);
         }
         let is_first = event.name() == Some("message_start");
         let named = is_first.then(|| self.renamed(event)).flatten();
-        out.push(named.unwrap_or_else(|| event.raw().clone()));
+        out.ready.push(named.unwrap_or_else(|| event.raw().clone()));
         Ok(Step::More)
     }
 

@@ -32,14 +32,18 @@ impl ResponseRecorder {
         self.shape.response(Outcome::of(status))
     }
 
-    fn row(&self, object: &Value) -> StoredResponse {
+    /// The row of a response object, if it is stored.
+    pub(crate) fn stored(&self, object: &Value) -> Option<StoredResponse> {
+        if !self.is_stored {
+            return None;
+        }
         let now = clock::now();
         let status = object.get("status").and_then(Value::as_str).unwrap_or_default();
         // An upstream may send any status.
         let known = ["queued", "in_progress", "incomplete", "failed", "cancelled"];
         let status = known.into_iter().find(|word| *word == status).unwrap_or("completed");
         let kept = clock::micros(self.kept);
-        StoredResponse {
+        Some(StoredResponse {
             id: self.id.clone(),
             member: self.member,
             lineage: self.lineage,
@@ -51,11 +55,7 @@ impl ResponseRecorder {
             background: self.is_background,
             created_at: now,
             expires_at: now.plus_micros(kept),
-        }
-    }
-
-    pub(crate) fn stored(&self, response: &Value) -> Option<StoredResponse> {
-        self.is_stored.then(|| self.row(response))
+        })
     }
 
     /// The response object and the events of a request that no upstream began to answer.

@@ -45,6 +45,8 @@ struct Inner {
     policy: StreamPolicy,
     charge: Charge,
     source: Source,
+    /// Set once an upstream has begun.
+    timer: Option<StreamTimer>,
     /// The shape of an error before the upstream has begun.
     dialect: Dialect,
     recorder: Option<Arc<ResponseRecorder>>,
@@ -59,9 +61,9 @@ struct Inner {
 
 enum Source {
     Waiting(Beginning),
-    Live(Box<Streaming>, StreamTimer),
+    Live(Box<Streaming>),
     /// Web searches are executed between two rounds.
-    Searching(Searching, StreamTimer),
+    Searching(Searching),
     EndResult,
 }
 
@@ -108,6 +110,7 @@ impl Relay {
             policy,
             charge,
             source: Source::Waiting(beginning),
+            timer: None,
             dialect,
             recorder: None,
             sent,
@@ -184,7 +187,8 @@ impl Inner {
             whole: self.policy.max_stream,
             blocked: self.policy.write_timeout,
         };
-        self.source = Source::Live(streaming, StreamTimer::new(timeouts, self.begun));
+        self.timer = Some(StreamTimer::new(timeouts, self.begun));
+        self.source = Source::Live(streaming);
         Ok(())
     }
 
@@ -192,7 +196,7 @@ impl Inner {
     fn is_under_way(&self) -> bool {
         match self.source {
             Source::Waiting(_) => self.charge.progress().has_begun(),
-            Source::Live(..) | Source::Searching(..) => true,
+            Source::Live(_) | Source::Searching(_) => true,
             Source::EndResult => false,
         }
     }
@@ -228,14 +232,18 @@ impl Inner {
                         return Box::pin(self.refuse(&error)).await;
                     }
                 }
-                Source::Live(streaming, _) => {
-                    if let Some(piece) = streaming.out.take() {
+                Source::Live(streaming) => {
+                    if let Some(piece) = streaming.out.ready.take() {
                         return Some(piece);
                     }
                     // Boxed, to keep the future small while a stream waits.
                     match streaming.step {
                         Step::Done => return Box::pin(self.finish()).await,
-                        Step::Search => self.begin_search(),
+                        Step::Search => {
+                            if let Some(streaming) = self.take_stream() {
+                                self.source = Source::Searching(Box::pin(streaming.search()));
+                            }
+                        }
                         Step::More => {
                             if let Some(comment) = self.read().await {
                                 return Some(comment);
@@ -243,12 +251,12 @@ impl Inner {
                         }
                     }
                 }
-                Source::Searching(searching, _) => {
+                Source::Searching(searching) => {
                     let Ok((streaming, result)) = timeout(self.policy.keepalive, searching).await
                     else {
                         return Some(comment());
                     };
-                    self.end_search(streaming);
+                    self.source = Source::Live(streaming);
                     if let Err(fault) = result {
                         return Box::pin(self.broken(EndReason::UpstreamFailed, fault)).await;
                     }
@@ -257,25 +265,18 @@ impl Inner {
         }
     }
 
-    fn begin_search(&mut self) {
-        self.source = match std::mem::replace(&mut self.source, Source::EndResult) {
-            Source::Live(streaming, timer) => {
-                Source::Searching(Box::pin(streaming.search()), timer)
-            }
-            other => other,
-        };
-    }
-
-    fn end_search(&mut self, streaming: Box<Streaming>) {
-        self.source = match std::mem::replace(&mut self.source, Source::EndResult) {
-            Source::Searching(_, timer) => Source::Live(streaming, timer),
-            other => other,
-        };
+    fn take_stream(&mut self) -> Option<Box<Streaming>> {
+        match std::mem::replace(&mut self.source, Source::EndResult) {
+            Source::Live(streaming) => Some(streaming),
+            _ => None,
+        }
     }
 
     /// Reads the next piece of the upstream; returns a comment or failure to send.
     async fn read(&mut self) -> Option<Bytes> {
-        let Source::Live(streaming, timer) = &mut self.source else { return None };
+        let (Source::Live(streaming), Some(timer)) = (&mut self.source, &mut self.timer) else {
+            return None;
+        };
         let waited = timer.wait(&mut streaming.upstream).await;
         // An upstream whose client does not read may close the connection for that reason alone.
         let cut =
@@ -305,12 +306,8 @@ impl Inner {
 
     /// Charges the request after the end marker, then returns the marker.
     async fn finish(&mut self) -> Option<Bytes> {
-        let Source::Live(streaming, _) = std::mem::replace(&mut self.source, Source::EndResult)
-        else {
-            return None;
-        };
-        let Streaming { upstream, stage, mut last, .. } = *streaming;
-        let last = last.take().unwrap_or_default();
+        let Streaming { upstream, stage, mut out, .. } = *self.take_stream()?;
+        let last = out.last.take().unwrap_or_default();
         self.charge.tokens = stage.tokens();
         let object = stage.final_response();
         let response = self.stored(object);
@@ -353,10 +350,7 @@ impl Inner {
     }
 
     async fn broken(&mut self, ending: EndReason, fault: Fault) -> Option<Bytes> {
-        let Source::Live(mut streaming, _) = std::mem::replace(&mut self.source, Source::EndResult)
-        else {
-            return None;
-        };
+        let mut streaming = self.take_stream()?;
         self.is_cut = self.media_type.is_some();
         let what = match &fault {
             Fault::Told(_) => "it sent an error",
@@ -373,7 +367,7 @@ impl Inner {
         let message = format!("the provider's stream failed: {what}; {cost}");
         let error = ApiError::new(wire::error::Code::UpstreamUnavailable, message);
         // The client gets the events before the fault.
-        let mut out = std::mem::take(&mut streaming.out);
+        let mut out = std::mem::take(&mut streaming.out.ready);
         streaming.stage.fail(&error, &self.charge.id().to_string(), &mut out);
         let out = out.take().unwrap_or_default();
         let object = streaming.stage.final_response();
@@ -434,9 +428,9 @@ impl Streaming {
         else {
             return (self, Ok(()));
         };
-        rounds.execute(&searches, bridge, self.out.buffer()).await;
-        let Some(messages) = bridge.next_round() else {
-            bridge.finish(self.last.buffer());
+        rounds.execute(&searches, bridge, self.out.ready.buffer()).await;
+        let Some(messages) = bridge.translator().next_round() else {
+            bridge.translator().finish(self.out.last.buffer());
             self.step = Step::Done;
             return (self, Ok(()));
         };
@@ -466,13 +460,13 @@ impl Streaming {
         let Some(event) = self.splitter.rest() else { return Ok(self.step) };
         let is_end_marker = event.data().trim_ascii() == b"[DONE]";
         if is_end_marker {
-            self.step = self.stage.feed(&event, &mut self.out, &mut self.last)?;
+            self.step = self.stage.feed(&event, &mut self.out)?;
         }
         Ok(self.step)
     }
 
     fn join(&mut self) -> Result<(), Fault> {
-        while self.step == Step::More && (1..MAX_JOINED_BYTES).contains(&self.out.len()) {
+        while self.step == Step::More && (1..MAX_JOINED_BYTES).contains(&self.out.ready.len()) {
             let Some(piece) = self.upstream.ready_piece() else { break };
             self.take(piece)?;
         }

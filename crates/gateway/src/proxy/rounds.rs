@@ -3,14 +3,16 @@
 
 use std::sync::Arc;
 
-use api_dialects::{Search, SearchError, SearchOutcome, Translated, WebSearchTool, anthropic};
+use api_dialects::{
+    ChatTranslator, Search, SearchError, SearchOutcome, ToolTable, Translated, WebSearchTool,
+    anthropic, messages, responses,
+};
 use bytes::BytesMut;
 use futures_util::future::{BoxFuture, join_all};
 use ledger::TokenCounts;
 use serde_json::{Map, Value};
 
-use super::bridge::Bridge;
-use super::whole::{WholeAnswer, WholeReader};
+use super::whole::{Shape, WholeAnswer, WholeReader, new_id};
 use crate::failure::ApiResult;
 use crate::provider::{Failure, Provider, Sender, Upstream};
 use crate::upstream_pool::RequestBody;
@@ -87,7 +89,7 @@ impl Rounds {
         });
         let outcomes: Vec<_> = outcomes.collect();
         for (search, outcome) in searches.iter().zip(join_all(outcomes).await) {
-            bridge.end_search(search, &outcome, out);
+            bridge.translator().end_search(search, &outcome, out);
         }
     }
 
@@ -109,6 +111,28 @@ impl Rounds {
     }
 }
 
+/// The translation of chat completions to the interface of the client.
+pub(crate) enum Bridge {
+    Responses(responses::Stream),
+    Messages(messages::Stream),
+}
+
+impl Bridge {
+    pub(super) fn new(shape: Shape, tools: ToolTable) -> Self {
+        match shape {
+            Shape::Response(shape) => Self::Responses(responses::Stream::new(shape, tools, new_id)),
+            Shape::Message(shape) => Self::Messages(messages::Stream::new(shape, tools, new_id)),
+        }
+    }
+
+    pub(super) fn translator(&mut self) -> &mut dyn ChatTranslator {
+        match self {
+            Self::Responses(stream) => stream,
+            Self::Messages(stream) => stream,
+        }
+    }
+}
+
 pub(crate) struct SearchingReader {
     pub(crate) from: WholeReader,
     pub(crate) bridge: Bridge,
@@ -127,22 +151,22 @@ impl SearchingReader {
         loop {
             let round = self.from.read(upstream.read(max_bytes).await?)?;
             let completion: Value = serde_json::from_slice(&round.body).map_err(|_| ODD)?;
-            self.bridge.add_completion(&completion, &mut events).map_err(|_| ODD)?;
+            self.bridge.translator().add_completion(&completion, &mut events).map_err(|_| ODD)?;
             tokens = sum(tokens, round.tokens);
             has_content |= round.has_content;
             if !self.rounds.may_continue() {
                 break;
             }
-            let searches = self.bridge.begin_searches(&mut events);
+            let searches = self.bridge.translator().begin_searches(&mut events);
             if searches.is_empty() {
                 break;
             }
             self.rounds.execute(&searches, &mut self.bridge, &mut events).await;
             events.clear();
-            let Some(messages) = self.bridge.next_round() else { break };
+            let Some(messages) = self.bridge.translator().next_round() else { break };
             upstream = self.rounds.start(messages).await?.0;
         }
-        self.bridge.finish(&mut events);
+        self.bridge.translator().finish(&mut events);
         let (answer, response) = match self.bridge {
             Bridge::Messages(stream) => (stream.message(), None),
             Bridge::Responses(stream) => {

@@ -9,11 +9,10 @@ use ledger::{AnswerProgress, TokenCounts};
 use serde_json::Value;
 use wire::sse::{Event, Splitter};
 
-use super::bridge::Bridge;
 use super::chat::{ChatWatch, ChunkAction, Fault};
-use super::event_buffer::{EventBuffer, Step};
+use super::event_buffer::{EventBuffer, Output, Step};
 use super::native::{MessagesWatch, NativeWatch};
-use super::rounds::{Rounds, sum};
+use super::rounds::{Bridge, Rounds, sum};
 use crate::failure::Dialect;
 use crate::provider::{Provider, Sender};
 
@@ -68,22 +67,17 @@ impl Stage {
         if let Self::Translated(translation) = self
             && let Some(bridge) = &mut translation.bridge
         {
-            bridge.start(out.buffer());
+            bridge.translator().start(out.buffer());
         }
     }
 
     /// Processes one event. Everything from the end marker on goes to `last`.
-    pub(crate) fn feed(
-        &mut self,
-        event: &Event,
-        out: &mut EventBuffer,
-        last: &mut EventBuffer,
-    ) -> Result<Step, Fault> {
+    pub(crate) fn feed(&mut self, event: &Event, out: &mut Output) -> Result<Step, Fault> {
         match self {
-            Self::Chat(watch) => Ok(pass(watch.look(event)?, event, out, last)),
-            Self::Translated(translation) => translation.feed(event, out, last),
-            Self::Native(watch) => watch.feed(event, out, last),
-            Self::Messages(watch) => watch.feed(event, out, last),
+            Self::Chat(watch) => Ok(pass(watch.look(event)?, event, out)),
+            Self::Translated(translation) => translation.feed(event, out),
+            Self::Native(watch) => watch.feed(event, out),
+            Self::Messages(watch) => watch.feed(event, out),
             Self::Bytes { .. } => Ok(Step::More),
         }
     }
@@ -150,21 +144,16 @@ impl Translation {
         self.earlier = sum(self.earlier, std::mem::take(&mut self.watch.tokens));
     }
 
-    fn feed(
-        &mut self,
-        event: &Event,
-        out: &mut EventBuffer,
-        last: &mut EventBuffer,
-    ) -> Result<Step, Fault> {
+    fn feed(&mut self, event: &Event, out: &mut Output) -> Result<Step, Fault> {
         let Some((stream, splitter)) = &mut self.anthropic else {
-            return self.look(event, out, last);
+            return self.look(event, out);
         };
         let mut chunks = BytesMut::new();
         stream.feed(event, &mut chunks)?;
         splitter.push(chunks.freeze());
         while let Some(chunk) = self.anthropic.as_mut().and_then(|(_, splitter)| splitter.next()) {
             let chunk = chunk.map_err(|_| Fault::Malformed("an event is too long"))?;
-            let step = self.look(&chunk, out, last)?;
+            let step = self.look(&chunk, out)?;
             if step != Step::More {
                 return Ok(step);
             }
@@ -172,27 +161,22 @@ impl Translation {
         Ok(Step::More)
     }
 
-    fn look(
-        &mut self,
-        chunk: &Event,
-        out: &mut EventBuffer,
-        last: &mut EventBuffer,
-    ) -> Result<Step, Fault> {
+    fn look(&mut self, chunk: &Event, out: &mut Output) -> Result<Step, Fault> {
         let seen = self.watch.look(chunk)?;
         let Some(bridge) = &mut self.bridge else {
-            return Ok(pass(seen, chunk, out, last));
+            return Ok(pass(seen, chunk, out));
         };
         match seen {
-            ChunkAction::Pass(_) => bridge.feed(chunk, out.buffer())?,
+            ChunkAction::Pass(_) => bridge.translator().feed(chunk, out.ready.buffer())?,
             ChunkAction::Skip => {}
             ChunkAction::Done => {
                 if self.rounds.as_ref().is_some_and(Rounds::may_continue) {
-                    self.searches = bridge.begin_searches(out.buffer());
+                    self.searches = bridge.translator().begin_searches(out.ready.buffer());
                 }
                 if !self.searches.is_empty() {
                     return Ok(Step::Search);
                 }
-                bridge.finish(last.buffer());
+                bridge.translator().finish(out.last.buffer());
                 return Ok(Step::Done);
             }
         }
@@ -200,12 +184,12 @@ impl Translation {
     }
 }
 
-fn pass(seen: ChunkAction, chunk: &Event, out: &mut EventBuffer, last: &mut EventBuffer) -> Step {
+fn pass(seen: ChunkAction, chunk: &Event, out: &mut Output) -> Step {
     match seen {
-        ChunkAction::Pass(piece) => out.push(piece),
+        ChunkAction::Pass(piece) => out.ready.push(piece),
         ChunkAction::Skip => {}
         ChunkAction::Done => {
-            last.push(chunk.raw().clone());
+            out.last.push(chunk.raw().clone());
             return Step::Done;
         }
     }

@@ -8,14 +8,13 @@ use std::collections::{HashMap, HashSet};
 use gateway_store::{JobStep, Progress, ResearchJob};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use wire::research::JobSource;
 
-use super::fault::Fault;
-use super::find::{self, Hit};
 use super::model::{self, TokenUse};
 use super::note::{self, Note};
-use super::read::{self, Page};
-use super::write::{self, Listed, Source};
-use super::{Research, check, plan};
+use super::read::{self, Hit, Page};
+use super::write::{self, Source};
+use super::{Fault, Research, check, plan};
 use crate::clock;
 
 /// Steps that are reserved for writing and checking.
@@ -216,7 +215,7 @@ impl State {
 
     pub(super) fn result(&self) -> Value {
         let sources = self.sources();
-        let listed: Vec<Listed> =
+        let listed: Vec<JobSource> =
             (1..).zip(&sources).map(|(number, source)| source.listed(number)).collect();
         let markdown = self.report.clone().unwrap_or_default();
         json!({ "report": { "markdown": markdown }, "sources": listed })
@@ -265,7 +264,7 @@ impl Research {
                 (Output::Plan { queries, spent: answer.spent }, detail)
             }
             Step::Search { query } => {
-                let hits = find::find(&self.web, job.member, query).await?;
+                let hits = read::find(&self.web, job.member, query).await?;
                 let detail = json!({ "query": query, "found": hits.len() });
                 (Output::Search { hits }, detail)
             }

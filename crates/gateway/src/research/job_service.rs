@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway_store::{
-    Error as StoreError, JobEnd, JobEndResult, JobStatus, JobStep, KeyRecord, NewJob, NewJobEvent,
-    ResearchJob,
+    Error as StoreError, JobEnd, JobEndResult, JobStatus, JobStep, KeyRecord, NewJob, ResearchJob,
 };
 use ledger::{
     EndReason, HoldId, HoldRequest, IdempotencyConflict, IdempotencyKey, LimitStatus, MemberId,
-    Micros, Refusal, TokenCounts,
+    Micros, Refusal,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
@@ -20,7 +19,7 @@ use wire::research::{
 };
 
 use super::engine::{Bounds, Request};
-use super::{Research, job_id, parse_id, price_micros, view};
+use super::{Research, event, job_end, job_id, parse_id, price_micros, view};
 use crate::catalogue::Model;
 use crate::clock;
 use crate::config::{Capability, Operation};
@@ -92,7 +91,6 @@ impl Research {
             lease_micros: self.billing.lease_micros(),
             idempotency,
         };
-        let data = json!({ "status": "queued" });
         let new = NewJob {
             hold,
             query: asked.query.trim().to_owned(),
@@ -103,7 +101,7 @@ impl Research {
             max_tries: self.config.research.attempts,
             deadline_micros: clock::micros(self.config.research.expire),
             retention_micros: clock::micros(self.config.research.kept),
-            event: NewJobEvent { kind: "queued", data: data.to_string().into_bytes() },
+            event: event("queued", &json!({ "status": "queued" })),
         };
         self.queue(caller, new, Micros::new(price)).await
     }
@@ -118,37 +116,19 @@ impl Research {
         let ending = EndReason::ClientLeft;
         let mut pending = PendingJob { research: self, id, member, ending, is_resolved: false };
         let result = self.billing.store.create_job(new).await;
-        let (id, limit_status, is_replayed) = match result {
-            Ok(Ok(hold)) => (hold.id, hold.limits, false),
+        let (id, limit_status, is_replayed, failure) = match result {
+            Ok(Ok(hold)) => (hold.id, hold.limits, false, None),
             Ok(Err(refusal)) => {
                 pending.is_resolved = true;
-                match refusal {
-                    Refusal::IdempotencyKeyUsed(IdempotencyConflict::Answered(id)) => {
-                        (id, LimitStatus::default(), true)
-                    }
-                    refusal => return Err(refusal.into()),
-                }
+                let Refusal::IdempotencyKeyUsed(IdempotencyConflict::Answered(id)) = refusal else {
+                    return Err(refusal.into());
+                };
+                (id, LimitStatus::default(), true, None)
             }
             Err(error) => {
-                pending.ending = EndReason::ServiceFailed;
                 // The transaction may have been committed nevertheless.
-                let found =
-                    self.read_again(member, id).await.map_err(|error| outcome_unknown(&error))?;
-                let Some(job) = found else {
-                    // PostgreSQL may still commit after this read.
-                    return Err(match error {
-                        StoreError::Unavailable(_) => outcome_unknown(&error),
-                        error => error.into(),
-                    });
-                };
-                pending.is_resolved = true;
-                self.queued.notify_one();
-                return Ok(Started {
-                    job,
-                    price,
-                    limit_status: LimitStatus::default(),
-                    is_replayed: false,
-                });
+                pending.ending = EndReason::ServiceFailed;
+                (id, LimitStatus::default(), false, Some(error))
             }
         };
         self.queued.notify_one();
@@ -156,11 +136,19 @@ impl Research {
             pending.ending = EndReason::ServiceFailed;
             outcome_unknown(&error)
         })?;
-        pending.is_resolved = true;
         let Some(job) = found else {
-            let message = "the job of this Idempotency-Key is no longer stored";
-            return Err(ApiError::new(Code::Conflict, message));
+            return Err(match failure {
+                // PostgreSQL may still commit after this read.
+                Some(error @ StoreError::Unavailable(_)) => outcome_unknown(&error),
+                Some(error) => error.into(),
+                None => {
+                    pending.is_resolved = true;
+                    let message = "the job of this Idempotency-Key is no longer stored";
+                    ApiError::new(Code::Conflict, message)
+                }
+            });
         };
+        pending.is_resolved = true;
         Ok(Started { job, price, limit_status, is_replayed })
     }
 
@@ -344,17 +332,6 @@ fn missing() -> ApiError {
 
 /// The store determines the charge by whether a step had begun.
 fn cancelled(id: HoldId, member: MemberId, ending: EndReason) -> JobEnd {
-    let data = json!({ "status": "cancelled" });
-    JobEnd {
-        id,
-        member,
-        attempt: None,
-        status: JobStatus::Cancelled,
-        reason: ending,
-        tokens: TokenCounts::default(),
-        result: None,
-        error: None,
-        progress: None,
-        events: vec![NewJobEvent { kind: "cancelled", data: data.to_string().into_bytes() }],
-    }
+    let event = event("cancelled", &json!({ "status": "cancelled" }));
+    job_end((id, member), JobStatus::Cancelled, ending, event)
 }

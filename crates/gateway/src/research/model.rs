@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wire::error::Code;
 
-use super::fault::Fault;
+use super::Fault;
 use crate::billing::Progress;
 use crate::catalogue::Model;
 use crate::clock;

@@ -58,9 +58,6 @@ pub(super) fn queries(said: &str, query: &str, count: usize, is_first: bool) -> 
 
 fn of_question(query: &str) -> String {
     let line = query.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= MAX_QUERY_CHARS {
-        return line;
-    }
     line.chars().take(MAX_QUERY_CHARS).collect()
 }
 

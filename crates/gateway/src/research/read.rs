@@ -1,4 +1,4 @@
-//! The step that reads a page.
+//! The steps that search and that read a page.
 
 use ledger::MemberId;
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,42 @@ use sha2::{Digest, Sha256};
 use web_reader::{ReadRequest, Target};
 use wire::web::PageFormat;
 
-use super::find::Hit;
+use super::Fault;
 use super::words::head;
 use crate::clock;
 use crate::identity::hex;
+use crate::search::{Failure, Wanted};
 use crate::web_services::WebServices;
 
+const MAX_HITS: usize = 10;
 /// Maximum size of a page that is stored while its job runs.
 const MAX_PAGE_BYTES: usize = 128 * 1024;
 /// A shorter page is useless.
 const MIN_PAGE_CHARS: usize = 40;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hit {
+    pub(super) title: String,
+    pub(super) url: String,
+}
+
+/// Searches; no results are not a failure.
+pub(super) async fn find(
+    web: &WebServices,
+    member: MemberId,
+    query: &str,
+) -> Result<Vec<Hit>, Fault> {
+    let owner = web.search_owner(member);
+    let wanted = Wanted { owner, max_results: MAX_HITS, ..Wanted::new(query) };
+    match web.search.search(&wanted).await {
+        Ok(found) => {
+            let hits = found.results.into_iter();
+            Ok(hits.map(|hit| Hit { title: hit.title, url: hit.url }).collect())
+        }
+        Err(Failure::NoProvider) => Err(Fault::temporary("no search provider is available")),
+        Err(Failure::AllFailed { .. }) => Err(Fault::temporary("no search provider responded")),
+    }
+}
 
 /// A page, or why it could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

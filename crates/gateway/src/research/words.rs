@@ -19,8 +19,7 @@ pub(super) fn without_thoughts(said: &str) -> String {
 
 /// The beginning of a text, cut at a character boundary.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
-    text.get(..end.unwrap_or(0)).unwrap_or(text)
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::engine::{self, Output, Request, State, Step};
-use super::fault::Fault;
-use super::{Research, job_id};
+use super::{Fault, Research, event, job_end, job_id};
 use crate::background::BackgroundTask;
 use crate::clock;
 use crate::failure::chain;
@@ -282,18 +281,8 @@ impl Work<'_> {
     }
 
     fn job_end(&self, status: JobStatus, reason: EndReason, event: NewJobEvent) -> JobEnd {
-        JobEnd {
-            id: self.job.id,
-            member: self.job.member,
-            attempt: Some(self.job.attempt),
-            status,
-            reason,
-            tokens: TokenCounts::default(),
-            result: None,
-            error: None,
-            progress: None,
-            events: vec![event],
-        }
+        let attempt = Some(self.job.attempt);
+        JobEnd { attempt, ..job_end((self.job.id, self.job.member), status, reason, event) }
     }
 
     async fn end(&self, end: JobEnd) -> Outcome {
@@ -307,10 +296,6 @@ impl Work<'_> {
         self.research.ended.notify_waiters();
         Outcome::EndResult
     }
-}
-
-fn event(kind: &'static str, data: &Value) -> NewJobEvent {
-    NewJobEvent { kind, data: data.to_string().into_bytes() }
 }
 
 /// Renews a claim; returns when it is lost or about to expire.

@@ -1,6 +1,6 @@
 //! The step that writes the report.
 
-use serde::{Deserialize, Serialize};
+use wire::research::JobSource;
 
 use super::note::Note;
 use super::quote::plain;
@@ -17,19 +17,10 @@ pub(super) struct Source {
     pub(super) notes: Vec<Note>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Listed {
-    pub(super) n: usize,
-    pub(super) title: String,
-    pub(super) url: String,
-    pub(super) fetched_at: String,
-    pub(super) sha256: String,
-}
-
 impl Source {
-    pub(super) fn listed(&self, n: usize) -> Listed {
+    pub(super) fn listed(&self, n: u32) -> JobSource {
         let Self { title, url, fetched_at, sha256, .. } = self.clone();
-        Listed { n, title: plain(head(&title, 500)), url, fetched_at, sha256 }
+        JobSource { n, title: plain(head(&title, 500)), url, fetched_at, sha256 }
     }
 }
 

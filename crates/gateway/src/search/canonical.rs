@@ -2,6 +2,7 @@
 
 use url::form_urlencoded::{Serializer, parse};
 use url::{Host, Url};
+use web_reader::normalized_path;
 
 const TRACKING: &[&str] = &[
     "_ga", "_gl", "_hsenc", "_hsmi", "dclid", "fbclid", "gbraid", "gclid", "gclsrc", "igsh",
@@ -18,7 +19,7 @@ pub(crate) fn canonical(address: &str) -> Option<String> {
     if let Some(port) = url.port() {
         out.push_str(&format!(":{port}"));
     }
-    out.push_str(plain_path(url.path()).trim_end_matches('/'));
+    out.push_str(normalized_path(url.path()).trim_end_matches('/'));
     let mut pairs: Vec<(String, String)> = parse(url.query().unwrap_or_default().as_bytes())
         .filter(|(name, _)| !is_tracking(name))
         .map(|(name, value)| (name.into_owned(), value.into_owned()))
@@ -55,33 +56,6 @@ pub(super) fn host(url: &Url) -> Option<String> {
 fn is_tracking(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     TRACKING.contains(&name.as_str()) || TRACKING_STARTS.iter().any(|start| name.starts_with(start))
-}
-
-/// A path with normalized percent-encoding.
-fn plain_path(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    let mut rest = path;
-    while let Some(start) = rest.find('%') {
-        out.push_str(rest.get(..start).unwrap_or_default());
-        let tail = rest.get(start..).unwrap_or_default();
-        let code = tail.get(1..3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match code {
-            Some(byte) if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => {
-                out.push(char::from(byte));
-                rest = tail.get(3..).unwrap_or_default();
-            }
-            Some(byte) => {
-                out.push_str(&format!("%{byte:02X}"));
-                rest = tail.get(3..).unwrap_or_default();
-            }
-            None => {
-                out.push('%');
-                rest = tail.get(1..).unwrap_or_default();
-            }
-        }
-    }
-    out.push_str(rest);
-    out
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use document_index::{Config, Query};
 use document_parser::Pool;
 use http::Uri;
+use percent_encoding::percent_decode_str;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use wire::search::{Recency, SearchResult};
@@ -21,17 +22,6 @@ pub(super) struct Index {
     documents: Arc<document_index::Index>,
     /// Base of the file paths; ends with a slash.
     base: Url,
-}
-
-/// A document of an index.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
-    /// Title.
-    pub title: String,
-    /// URL.
-    pub url: String,
-    /// Full text.
-    pub text: String,
 }
 
 impl Index {
@@ -88,11 +78,10 @@ impl Index {
         Ok(hits.collect())
     }
 
-    /// The text of the document at a URL, if it belongs to this index.
-    pub(super) async fn read(&self, url: &str) -> Option<Document> {
+    /// Title and text of the document at a URL, if it belongs to this index.
+    pub(super) async fn read(&self, url: &str) -> Option<(String, String)> {
         let (title, text) = self.documents.read(self.path(url)?).await?;
-        let title = plain::one_line(&title, MAX_TITLE);
-        Some(Document { title, url: url.to_owned(), text })
+        Some((plain::one_line(&title, MAX_TITLE), text))
     }
 
     fn address(&self, path: &str) -> String {
@@ -110,8 +99,8 @@ impl Index {
             return None;
         }
         let rest = url.path().strip_prefix(self.base.path())?;
-        let bytes: Vec<u8> = percent_decoded(rest);
-        String::from_utf8(bytes).ok().filter(|path| !path.is_empty())
+        let path = percent_decode_str(rest).decode_utf8().ok()?;
+        (!path.is_empty()).then(|| path.into_owned())
     }
 }
 
@@ -124,19 +113,6 @@ fn since_ns(recency: Recency) -> i64 {
     };
     let age = i64::try_from(Duration::from_hours(24 * days).as_millis()).unwrap_or(i64::MAX);
     clock::now().millis().saturating_sub(age).saturating_mul(1_000_000)
-}
-
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let code = tail.get(..2).filter(|_| *first == b'%');
-        let code = code.and_then(|digits| std::str::from_utf8(digits).ok());
-        let code = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        out.push(code.unwrap_or(*first));
-        rest = if code.is_some() { tail.get(2..).unwrap_or_default() } else { tail };
-    }
-    out
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::plain::{self, MAX_SNIPPET, MAX_TITLE};
 use super::wanted::Wanted;
 use crate::config::SearchKind;
 use crate::provider::{AskedBy, Failure, Provider, retry_after};
+use crate::upstream_pool::RequestError;
 
 /// Maximum query length of Brave, in characters and in words.
 const BRAVE_CHARS: usize = 400;
@@ -43,7 +44,7 @@ fn searxng(wanted: &Wanted) -> Question {
     let mut query = Serializer::new(String::new());
     query.append_pair("q", &wanted.with_sites()).append_pair("format", "json");
     if let Some(recency) = wanted.recency {
-        query.append_pair("time_range", word(recency));
+        query.append_pair("time_range", json!(recency).as_str().unwrap_or_default());
     }
     Question { path: format!("/search?{}", query.finish()), body: None }
 }
@@ -81,7 +82,7 @@ fn tavily(wanted: &Wanted) -> Question {
         "include_images": false,
     });
     if let Some(recency) = wanted.recency {
-        body["time_range"] = word(recency).into();
+        body["time_range"] = json!(recency);
     }
     for (name, domains) in
         [("include_domains", &wanted.domains.include), ("exclude_domains", &wanted.domains.exclude)]
@@ -98,15 +99,6 @@ fn asked(wanted: &Wanted) -> usize {
     let all = usize::try_from(MAX_RESULTS).unwrap_or(wanted.max_results);
     let is_filtered = !wanted.domains.include.is_empty() || !wanted.domains.exclude.is_empty();
     if is_filtered { all } else { wanted.max_results.min(all) }
-}
-
-fn word(recency: Recency) -> &'static str {
-    match recency {
-        Recency::Day => "day",
-        Recency::Week => "week",
-        Recency::Month => "month",
-        Recency::Year => "year",
-    }
 }
 
 /// The response of `SearXNG` or Tavily.
@@ -216,10 +208,9 @@ impl Remote {
                 request.headers_mut().remove(CONTENT_TYPE);
             }
         }
-        let answer = provider.pool.request(request).await.map_err(|error| {
-            let what =
-                if error.is_connect() { "cannot connect" } else { "the connection was closed" };
-            Failure::Gone(what)
+        let answer = provider.pool.request(request).await.map_err(|error| match error {
+            RequestError::Connect(_) => Failure::Gone("cannot connect"),
+            RequestError::Broken(_) => Failure::Gone("the connection was closed"),
         })?;
         let (head, body) = answer.into_parts();
         provider.note_status(AskedBy::Request, head.status.as_u16());

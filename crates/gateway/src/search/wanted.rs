@@ -3,27 +3,23 @@
 use ledger::{MemberId, Time};
 use wire::search::{Domains, Recency, SearchResult};
 
-/// The default number of results.
-pub const DEFAULT_RESULTS: usize = 10;
+pub(crate) const DEFAULT_RESULTS: usize = 10;
 
 /// A search request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// The owner of cached results; `None` for the shared cache.
-    pub owner: Option<MemberId>,
-    /// The query.
-    pub query: String,
-    /// Maximum results.
-    pub max_results: usize,
-    /// Maximum age of results.
-    pub recency: Option<Recency>,
-    /// The allowed domains, in lower case.
-    pub domains: Domains,
+    pub(crate) owner: Option<MemberId>,
+    pub(crate) query: String,
+    pub(crate) max_results: usize,
+    pub(crate) recency: Option<Recency>,
+    /// In lower case.
+    pub(crate) domains: Domains,
 }
 
 impl Wanted {
     /// A request without filters.
-    pub fn new(query: impl Into<String>) -> Self {
+    pub(crate) fn new(query: impl Into<String>) -> Self {
         Self {
             owner: None,
             query: query.into(),
@@ -62,13 +58,13 @@ impl Wanted {
 
 /// The results of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub(crate) struct Found {
     /// The name of the provider that found it.
-    pub provider: String,
+    pub(crate) provider: String,
     /// Ordered by relevance. Their texts are plain, one line, and bounded.
-    pub results: Vec<SearchResult>,
+    pub(crate) results: Vec<SearchResult>,
     /// When they were found, if they are cached.
-    pub cached_at: Option<Time>,
+    pub(crate) cached_at: Option<Time>,
 }
 
 #[cfg(test)]

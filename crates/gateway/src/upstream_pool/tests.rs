@@ -172,9 +172,9 @@ async fn a_refused_connection_differs_from_a_broken_one() {
     let ask = || pool.request(Request::get(&address).body(Bytes::new().into()).unwrap());
     let (broken, accepted) = tokio::join!(ask(), async { drop(listener.accept().await.unwrap()) });
     let () = accepted;
-    assert!(!broken.err().unwrap().is_connect());
+    assert!(matches!(broken.err().unwrap(), RequestError::Broken(_)));
     drop(listener);
     let error = ask().await.err().unwrap();
-    assert!(error.is_connect());
+    assert!(matches!(error, RequestError::Connect(_)));
     assert!(crate::failure::chain(&error).starts_with("client error (Connect): tcp connect error"));
 }

@@ -43,14 +43,8 @@ pub(crate) struct Attempt<'a> {
     timeouts: &'a Timeouts,
     key: LineageId,
     begun: Instant,
-    outcome: Outcome,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Abandoned,
-    TimedOut,
-    InTime,
+    /// Whether it timed out; `None` if the client abandoned it.
+    has_timed_out: Option<bool>,
 }
 
 impl Timeouts {
@@ -75,16 +69,13 @@ impl Timeouts {
             return Err(Fault::TooManyTimeouts(WINDOW.saturating_sub(now - count.begun)));
         }
         count.running += 1;
-        Ok(Attempt { timeouts: self, key, begun: now, outcome: Outcome::Abandoned })
+        Ok(Attempt { timeouts: self, key, begun: now, has_timed_out: None })
     }
 }
 
 impl Attempt<'_> {
     pub(crate) fn end<T>(mut self, result: Result<T, Fault>) -> Result<T, Fault> {
-        self.outcome = match &result {
-            Err(Fault::Late(_) | Fault::Overrun(_)) => Outcome::TimedOut,
-            _ => Outcome::InTime,
-        };
+        self.has_timed_out = Some(matches!(&result, Err(Fault::Late(_) | Fault::Overrun(_))));
         result
     }
 }
@@ -92,11 +83,8 @@ impl Attempt<'_> {
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         let now = Instant::now();
-        let is_wasted = match self.outcome {
-            Outcome::TimedOut => true,
-            Outcome::InTime => false,
-            Outcome::Abandoned => now.duration_since(self.begun) >= MIN_WASTED,
-        };
+        let is_slow = now.duration_since(self.begun) >= MIN_WASTED;
+        let is_wasted = self.has_timed_out.unwrap_or(is_slow);
         let mut keys = self.timeouts.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = keys.get_mut(&self.key) {
             count.roll(now);

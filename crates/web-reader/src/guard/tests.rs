@@ -1,9 +1,6 @@
 //! Tests of `guard`.
 
-use std::io;
-
 use super::*;
-use crate::resolve::Resolving;
 
 #[derive(Debug)]
 struct ResolvesTo(Vec<IpAddr>);

@@ -72,5 +72,7 @@ fn rules_and_cached_sites_are_bounded() {
     for number in 0..=MAX_SITES {
         cache.insert(format!("http://{number}"), rules.clone(), 0);
     }
-    assert!(cache.get("http://0").is_none() && cache.get("http://1").is_some());
+    assert!(
+        cache.get(&"http://0".to_owned()).is_none() && cache.get(&"http://1".to_owned()).is_some()
+    );
 }

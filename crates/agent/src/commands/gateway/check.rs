@@ -139,7 +139,7 @@ async fn search_provider(provider: &SearchProvider) -> Finding {
         }
     };
     let what = format!("search provider {}", upstream.name);
-    match search::probe(provider, &search::Wanted::new(SEARCHED)).await {
+    match search::probe(provider, SEARCHED).await {
         Ok(hits) if hits.is_empty() => {
             Finding::warning(format!("no results for `{SEARCHED}`")).of(what)
         }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use wire::sse::Splitter;
 
-use super::super::super::anthropic;
+use super::super::super::{ChatTranslator, anthropic};
 use super::super::{Stream, request};
 use super::streaming::{completions, feed};
 use super::{answer, counted, object, shape};

@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 use serde_json::{Value, json};
 
-use super::super::super::{Search, SearchError, SearchResult, Translated, opaque};
+use super::super::super::{ChatTranslator, Search, SearchError, SearchResult, Translated, opaque};
 use super::super::{Stream, request};
 use super::streaming::{events, feed, kinds};
 use super::{counted, object, shape};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use wire::sse::Splitter;
 
 use super::super::super::{
-    MAX_OUTPUT_BYTES, MAX_OUTPUT_ITEMS, Malformed, StreamFault, ToolTable, Usage,
+    ChatTranslator, MAX_OUTPUT_BYTES, MAX_OUTPUT_ITEMS, Malformed, StreamFault, ToolTable, Usage,
 };
 use super::super::Stream;
 use super::{answer, counted, shape};
@@ -210,7 +210,7 @@ fn calls_with_the_same_index_are_distinguished_by_id() {
 }
 
 #[test]
-fn a_failure_ends_the_stream_with_an_error_event() {
+fn an_error_of_the_upstream_is_a_fault() {
     let mut stream = stream();
     let mut out = BytesMut::new();
     let bytes = upstream(&[json!({"error": {"code": "overloaded", "message": "Too busy"}})]);
@@ -218,16 +218,6 @@ fn a_failure_ends_the_stream_with_an_error_event() {
     assert_eq!(
         fault,
         StreamFault::Upstream { kind: "overloaded".into(), peer_message: "Too busy".into() }
-    );
-    stream.fail("api_error", "the model failed", &mut out);
-    let length = out.len();
-    feed(&mut stream, &upstream(&[delta(&json!({"content": "late"}))]), 50, &mut out).unwrap();
-    stream.finish(&mut out);
-    stream.fail("api_error", "again", &mut out);
-    assert_eq!(out.len(), length);
-    assert_eq!(
-        events(&out),
-        [json!({"type": "error", "error": {"type": "api_error", "message": "the model failed"}})]
     );
 }
 
@@ -238,7 +228,7 @@ fn a_stream_without_its_end_marker_can_be_finished() {
     let mut stream = stream();
     let mut out = BytesMut::new();
     feed(&mut stream, &bytes, 9, &mut out).unwrap();
-    assert!(stream.has_finish_reason() && !stream.is_done());
+    assert!(!stream.is_done());
     stream.finish(&mut out);
     assert_eq!(stream.message()["stop_reason"], "max_tokens");
     assert_eq!(stream.usage().unwrap().total_tokens(), 5);

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::super::super::Malformed;
 use super::super::super::chunk::CallDelta;
 use super::super::super::tool_table::ToolKind;
-use super::super::events::{DeltaEvent, OutputPosition};
+use super::super::events::DeltaEvent;
 use super::super::output::{Item, Kind, SearchItem, call_id_prefix};
 use super::super::tools::free_form_input;
 use super::Stream;
@@ -30,9 +30,9 @@ impl Stream {
                 arguments.push_str(fragment);
                 // Other calls have no events for JSON arguments.
                 if tool.kind == ToolKind::Function && !fragment.is_empty() {
-                    let place =
-                        OutputPosition { item_id: id, output_index: n, content_index: None };
-                    let delta = DeltaEvent { place, delta: fragment, logprobs: None };
+                    let default = DeltaEvent::default();
+                    let delta =
+                        DeltaEvent { item_id: id, output_index: n, delta: fragment, ..default };
                     self.events.write(out, "response.function_call_arguments.delta", &delta);
                 }
             }
@@ -75,9 +75,9 @@ impl Stream {
             Kind::Call { tool, arguments, .. } => match tool.kind {
                 ToolKind::Custom => {
                     let input = free_form_input(arguments);
-                    let place =
-                        OutputPosition { item_id: id, output_index: n, content_index: None };
-                    let delta = DeltaEvent { place, delta: &input, logprobs: None };
+                    let default = DeltaEvent::default();
+                    let delta =
+                        DeltaEvent { item_id: id, output_index: n, delta: &input, ..default };
                     self.events.write(out, "response.custom_tool_call_input.delta", &delta);
                     let done = json!({ "item_id": id, "output_index": n, "input": input });
                     self.events.write(out, "response.custom_tool_call_input.done", &done);

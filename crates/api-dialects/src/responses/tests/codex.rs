@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::super::{Translated, opaque};
+use super::super::super::{ChatTranslator, Translated, opaque};
 use super::super::request;
 use super::streaming::{events, feed, kinds, with_tools};
 use super::{counted, object, shape};

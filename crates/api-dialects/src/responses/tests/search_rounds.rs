@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 use serde_json::{Value, json};
 
-use super::super::super::{Search, SearchError, SearchResult, ToolTable, Usage};
+use super::super::super::{ChatTranslator, Search, SearchError, SearchResult, ToolTable, Usage};
 use super::super::request;
 use super::object;
 use super::streaming::{events, feed, kinds, with_tools};

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use wire::sse::Splitter;
 
-use super::super::super::{MAX_OUTPUT_BYTES, MAX_OUTPUT_ITEMS, Malformed, StreamFault, ToolTable};
+use super::super::super::{
+    ChatTranslator, MAX_OUTPUT_BYTES, MAX_OUTPUT_ITEMS, Malformed, StreamFault, ToolTable,
+};
 use super::super::Stream;
 use super::{RESPONSE_FIELDS, answer, counted, shape};
 use crate::tests::chunks::{call, delta, finish, upstream};
@@ -275,7 +277,6 @@ fn a_failure_keeps_the_partial_output_and_ends_the_stream() {
     feed(&mut stream, &bytes, 50, &mut out).unwrap();
     stream.finish(&mut out);
     stream.fail("server_error", "again", &mut out);
-    stream.cancel();
     assert_eq!(out.len(), length);
     let last = events(&out).pop().unwrap();
     assert_eq!(last["type"], "response.failed");
@@ -288,19 +289,15 @@ fn a_failure_keeps_the_partial_output_and_ends_the_stream() {
 }
 
 #[test]
-fn a_stream_without_its_end_marker_can_be_finished_or_cancelled() {
+fn a_stream_without_its_end_marker_can_be_finished() {
     let mut bytes = upstream(&[delta(&json!({"content": "Once"})), finish("stop")]);
     bytes.truncate(bytes.len() - b"data: [DONE]\n\n".len());
     let mut out = BytesMut::new();
     let mut finished = stream();
     feed(&mut finished, &bytes, 9, &mut out).unwrap();
-    assert!(finished.has_finish_reason() && !finished.is_done());
+    assert!(!finished.is_done());
     finished.finish(&mut out);
     assert_eq!(finished.final_response().unwrap()["status"], "completed");
-    let mut cancelled = stream();
-    feed(&mut cancelled, &bytes, 9, &mut BytesMut::new()).unwrap();
-    cancelled.cancel();
-    assert_eq!(cancelled.final_response().unwrap()["status"], "cancelled");
 }
 
 #[test]

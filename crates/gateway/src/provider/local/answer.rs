@@ -1,12 +1,13 @@
 //! Answer of a local model in the Chat Completions format, whole or as a stream.
 
 use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
 use local_model::{End, Generation, Piece, Problem};
 use serde_json::{Value, json};
 use wire::sse::write_data;
 
 use crate::clock;
-use crate::provider::Failure;
+use crate::provider::{Failure, LocalAnswer};
 
 pub(super) struct Form {
     pub(super) model: String,
@@ -15,13 +16,7 @@ pub(super) struct Form {
     pub(super) tells_usage: bool,
 }
 
-pub(crate) enum LocalAnswer {
-    /// `None` once it was taken.
-    Whole(Option<Bytes>),
-    Stream(Box<Stream>),
-}
-
-pub(crate) struct Stream {
+struct Stream {
     generation: Generation,
     head: Head,
     tells_usage: bool,
@@ -36,44 +31,33 @@ struct Head {
     model: String,
 }
 
-impl LocalAnswer {
-    /// Waits for the first token of a stream, or for the end of a whole answer.
-    pub(super) async fn begin(generation: Generation, form: Form) -> Result<Self, Failure> {
-        let head = Head {
-            id: format!("chatcmpl-{:032x}", fastrand::u128(..)),
-            created: clock::unix_seconds(),
-            model: form.model,
-        };
-        if !form.is_streamed {
-            return Ok(Self::Whole(Some(whole(generation, &head).await?)));
-        }
-        let mut stream = Box::new(Stream {
-            generation,
-            head,
-            tells_usage: form.tells_usage,
-            ready: BytesMut::new(),
-            is_over: false,
-        });
-        let first = next(&mut stream.generation).await?;
-        stream.say(&json!({"role": "assistant", "content": ""}), None);
-        stream.take(first);
-        Ok(Self::Stream(stream))
+/// Waits for the first token of a stream, or for the end of a whole answer.
+pub(super) async fn begin(generation: Generation, form: Form) -> Result<LocalAnswer, Failure> {
+    let head = Head {
+        id: format!("chatcmpl-{:032x}", fastrand::u128(..)),
+        created: clock::unix_seconds(),
+        model: form.model,
+    };
+    if !form.is_streamed {
+        let body = whole(generation, &head).await?;
+        let pieces = stream::once(async { Ok(body) }).boxed();
+        return Ok(LocalAnswer { media_type: "application/json", pieces });
     }
-
-    pub(crate) fn media_type(&self) -> &'static str {
-        match self {
-            Self::Whole(_) => "application/json",
-            Self::Stream(_) => "text/event-stream",
-        }
-    }
-
-    /// The next bytes; `None` at the end. Cancel safe.
-    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
-        match self {
-            Self::Whole(body) => Ok(body.take()),
-            Self::Stream(stream) => stream.piece().await,
-        }
-    }
+    let mut answer = Stream {
+        generation,
+        head,
+        tells_usage: form.tells_usage,
+        ready: BytesMut::new(),
+        is_over: false,
+    };
+    let first = next(&mut answer.generation).await?;
+    answer.say(&json!({"role": "assistant", "content": ""}), None);
+    answer.take(first);
+    let pieces = stream::unfold(answer, |mut answer| async {
+        let piece = answer.piece().await.transpose()?;
+        Some((piece, answer))
+    });
+    Ok(LocalAnswer { media_type: "text/event-stream", pieces: pieces.boxed() })
 }
 
 impl Stream {

@@ -1,5 +1,5 @@
 //! A chat request to a local model.
-//! || Unsupported features are rejected by name. Unknown fields are ignored, as by other servers.
+//! Unsupported features are rejected by name. Unknown fields are ignored, as by other servers.
 
 use std::ops::RangeInclusive;
 
@@ -20,10 +20,8 @@ const NO_TOOLS: &str = "this model does not support tools";
 const TEXT_ONLY: &str = "this model accepts text only";
 
 pub(super) struct Question {
-    pub(super) model: String,
     pub(super) request: Request,
-    is_streamed: bool,
-    tells_usage: bool,
+    pub(super) form: Form,
 }
 
 type Fields = Map<String, Value>;
@@ -35,23 +33,20 @@ impl Question {
         refuse_what_it_cannot(&fields)?;
         let usage = given(&fields, "stream_options").and_then(|all| all.get("include_usage"));
         Ok(Self {
-            model: given(&fields, "model").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            is_streamed: given(&fields, "stream") == Some(&Value::Bool(true)),
-            tells_usage: usage == Some(&Value::Bool(true)),
             request: Request {
                 messages: messages(&fields)?,
                 sampling: sampling(&fields)?,
                 owner: word(owner),
             },
+            form: Form {
+                model: given(&fields, "model")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned(),
+                is_streamed: given(&fields, "stream") == Some(&Value::Bool(true)),
+                tells_usage: usage == Some(&Value::Bool(true)),
+            },
         })
-    }
-
-    pub(super) fn form(&self) -> Form {
-        Form {
-            model: self.model.clone(),
-            is_streamed: self.is_streamed,
-            tells_usage: self.tells_usage,
-        }
     }
 }
 

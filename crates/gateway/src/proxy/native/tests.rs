@@ -11,19 +11,19 @@ fn watch() -> NativeWatch {
 }
 
 fn feed(watch: &mut NativeWatch, stream: &'static str) -> (String, String, Option<Fault>) {
-    let (mut out, mut last) = (EventBuffer::default(), EventBuffer::default());
+    let mut out = Output::default();
     let mut splitter = Splitter::new(10_000);
     splitter.push(Bytes::from_static(stream.as_bytes()));
     let mut fault = None;
     while let Some(event) = splitter.next() {
-        if let Err(found) = watch.feed(&event.unwrap(), &mut out, &mut last) {
+        if let Err(found) = watch.feed(&event.unwrap(), &mut out) {
             fault = Some(found);
             break;
         }
     }
     let text =
         |out: &mut EventBuffer| String::from_utf8(out.take().unwrap_or_default().to_vec()).unwrap();
-    (text(&mut out), text(&mut last), fault)
+    (text(&mut out.ready), text(&mut out.last), fault)
 }
 
 #[test]

@@ -31,10 +31,10 @@ fn expired_results_are_not_returned_from_the_cache() {
     let cache = Cache::new(Some(Duration::ZERO));
     cache.insert(&Wanted::new("words"), &found("a"));
     assert_eq!(cache.find(&Wanted::new("words")), None);
-    assert_eq!((cache.0.len(), cache.0.bytes()), (0, 0));
+    assert_eq!((cache.0.size().0, cache.0.size().1), (0, 0));
     let cache = Cache::new(None);
     cache.insert(&Wanted::new("words"), &found("a"));
-    assert_eq!((cache.find(&Wanted::new("words")), cache.0.len()), (None, 0));
+    assert_eq!((cache.find(&Wanted::new("words")), cache.0.size().0), (None, 0));
 }
 
 #[test]
@@ -43,14 +43,14 @@ fn entries_and_bytes_are_bounded() {
     for number in 0..MAX_ANSWERS + 7 {
         cache.insert(&Wanted::new(format!("{number}")), &found("a"));
     }
-    assert_eq!(cache.0.len(), MAX_ANSWERS);
+    assert_eq!(cache.0.size().0, MAX_ANSWERS);
     assert_eq!(cache.find(&Wanted::new("6")), None);
     assert!(cache.find(&Wanted::new("7")).is_some());
     for number in 0..40 {
         cache.insert(&Wanted::new(format!("{number}")), &found(&"x".repeat(MAX_BYTES / 10)));
-        assert!(cache.0.bytes() <= MAX_BYTES);
+        assert!(cache.0.size().1 <= MAX_BYTES);
     }
-    assert_eq!(cache.0.len(), 9);
+    assert_eq!(cache.0.size().0, 9);
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn repeated_requests_use_one_entry() {
     for _ in 0..5000 {
         cache.insert(&Wanted::new("same"), &found("a"));
     }
-    assert_eq!(cache.0.len(), 1);
+    assert_eq!(cache.0.size().0, 1);
     cache.insert(&Wanted::new("first"), &found("a"));
     for _ in 0..5000 {
         cache.insert(&Wanted::new("same"), &found("a"));
     }
-    assert_eq!(cache.0.len(), 2);
+    assert_eq!(cache.0.size().0, 2);
 }

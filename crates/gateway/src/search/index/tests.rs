@@ -42,14 +42,14 @@ async fn a_document_is_read_by_its_url() {
     let (_root, index) = indexed(&files).await;
     let url = "https://ai.example.com/docs/a%20b.md";
     let document = index.read(url).await.unwrap();
-    assert_eq!((document.title.as_str(), document.url.as_str()), ("A title", url));
-    assert_eq!(document.text, "# A title\n\nAll of the text.");
+    assert_eq!(document.0, "A title");
+    assert_eq!(document.1, "# A title\n\nAll of the text.");
     for other in ["broken.pdf", "none.md", "../secret.md", ""] {
         let url = format!("https://ai.example.com/docs/{other}");
         assert_eq!(index.read(&url).await, None, "{other}");
     }
     let hits = index.search(&Wanted::new("text")).await.unwrap();
-    assert_eq!(index.read(&hits[0].url).await.unwrap().text, document.text);
+    assert_eq!(index.read(&hits[0].url).await.unwrap().1, document.1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use gateway::config::{Config, Provider, SearchProvider};
 use gateway::probe;
-use gateway::search::{self, Wanted};
+use gateway::search;
 use serde_json::json;
 use task_loop::nearest;
 use task_loop::untrusted::printable;
@@ -94,7 +94,7 @@ fn ask_for_results(
 ) -> Result<(), Diagnostic> {
     let begun = Instant::now();
     let hits = block_on(async {
-        let answered = search::probe(provider, &Wanted::new(query)).await;
+        let answered = search::probe(provider, query).await;
         answered.map_err(|problem| Diagnostic::peer(problem.message).hints(problem.hint))
     })?;
     let ms = begun.elapsed().as_millis();

@@ -37,8 +37,8 @@ fn all_supported_fields_are_parsed() {
         "response_format": {"type": "text"}, "logprobs": false, "logit_bias": {},
         "modalities": ["text"],
     }));
-    let Question { model, request, is_streamed, tells_usage } = question.unwrap();
-    assert_eq!((model.as_str(), is_streamed, tells_usage), ("m", true, true));
+    let Question { request, form } = question.unwrap();
+    assert_eq!((form.model.as_str(), form.is_streamed, form.tells_usage), ("m", true, true));
     let turns: Vec<(&str, &str)> =
         request.messages.iter().map(|turn| (&*turn.role, &*turn.content)).collect();
     let expected =
@@ -63,7 +63,7 @@ fn null_fields_are_ignored() {
     let nulls = names.map(|name| (name.to_owned(), Value::Null)).into_iter().collect();
     let question = parse(&Value::Object(nulls)).unwrap();
     assert_eq!(question.request.sampling, Sampling::default());
-    assert!(!question.is_streamed && !question.tells_usage);
+    assert!(!question.form.is_streamed && !question.form.tells_usage);
 }
 
 #[test]

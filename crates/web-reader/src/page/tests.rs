@@ -1,4 +1,4 @@
-//! Tests of `page_cache`.
+//! Tests of `page`.
 
 use std::time::SystemTime;
 
@@ -19,7 +19,6 @@ fn reading(length: usize) -> Arc<Reading> {
         status: 200,
         document: Document { content: "x".repeat(length), ..Document::default() },
         fetched_at: SystemTime::now(),
-        may_be_cached: true,
     })
 }
 
@@ -36,7 +35,7 @@ fn the_oldest_page_is_evicted() {
     assert!(cache.find(&page("c")).is_some());
     cache.insert(&page("b"), &reading(1001));
     assert_eq!(cache.find(&page("b")).unwrap().document.content.len(), 1001);
-    assert!(cache.0.bytes() <= 4000);
+    assert!(cache.0.size().1 <= 4000);
 }
 
 #[test]
@@ -51,5 +50,5 @@ fn page_cache_is_keyed_by_owner_and_format_and_limited_by_age() {
     let brief = PageCache::new(10_000, Duration::ZERO);
     brief.insert(&page("a"), &reading(1));
     assert!(brief.find(&page("a")).is_none());
-    assert_eq!(brief.0.bytes(), 0, "what is too old is forgotten");
+    assert_eq!(brief.0.size().1, 0, "what is too old is forgotten");
 }
