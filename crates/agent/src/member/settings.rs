@@ -93,7 +93,7 @@ impl Settings {
         });
         let model = model.map(|model| Sourced {
             value: model.value.written().trim().to_owned(),
-            place: format!("`model` at {}", document.line(model.position())),
+            place: format!("`model` at {}", document.line(model.position)),
         });
         let missing_key = home.env_file().display().to_string();
         Ok(Self { base_url, mcp_url, key, model, missing_key })
@@ -143,7 +143,7 @@ impl SettingLookup<'_> {
             .or_else(|| of(&self.scope.process, in_environment()))
             .or_else(|| {
                 let written = written?;
-                let place = format!("`{key}` at {}", self.document.line(written.position()));
+                let place = format!("`{key}` at {}", self.document.line(written.position));
                 let value = self.scope.resolve(written.value.written()).0;
                 let value = value.trim();
                 (!value.is_empty()).then(|| Sourced { value: value.to_owned(), place })
