@@ -86,12 +86,9 @@ fn with_word(text: &str, [name, mode, word]: [&str; 3]) -> Option<String> {
         },
     };
     // A wrong edit is worse than none.
-    let mut meant = root.to_json();
-    if !meant.is_object() {
-        meant = Json::Object(serde_json::Map::new());
-    }
+    let mut meant = Some(root.to_json()).filter(Json::is_object).unwrap_or_default();
     if !meant[name].is_object() {
-        meant[name] = Json::Object(serde_json::Map::new());
+        meant[name] = Json::Null;
     }
     meant[name][mode] = word.into();
     (Node::from_yaml(&edited).ok()?.to_json() == meant).then_some(edited)

@@ -4,17 +4,16 @@
 //! [`Config`] is complete: every default is filled in, every reference resolved, every alias
 //! led to models that exist. Nothing is opened or connected here.
 
+#![expect(missing_docs, reason = "the names of most items explain them")]
+
 mod address;
-mod alerts;
 mod changes;
 mod fetch;
 mod format;
 mod limit;
-mod mcp;
 mod media;
 mod model;
 mod observe;
-mod page;
 mod price;
 mod provider;
 mod read;
@@ -33,7 +32,7 @@ use gateway_store::Calendar;
 use http::Uri;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use settings::{Days, Hours, Problem, Reader, WholeSeconds, section};
+use settings::{Days, Hours, Reader, WholeSeconds, section};
 
 use self::address::Address;
 use self::price::PricesFile;
@@ -42,27 +41,26 @@ use self::route::AliasFile;
 use self::store::{DatabaseFile, SECRET_FILE};
 
 pub use address::is_loopback;
-pub use alerts::{AlertEmail, AlertWebhook, Alerts, MAX_RECIPIENTS, MAX_SHARES, MailSecurity};
 pub use fetch::{Fetch, MAX_ALLOWED};
 pub use limit::{Limits, NewBudget, NewKeys};
-pub use mcp::Mcp;
 pub use media::{Downloads, Media, Storage};
 pub use model::{Capability, Caps, MAX_MODELS, Model};
-pub use observe::{Level, Log, LogFormat, Trace};
-pub use page::reference;
+pub use observe::{
+    AlertEmail, AlertWebhook, Alerts, Level, Log, LogFormat, MAX_RECIPIENTS, MAX_SHARES,
+    MailSecurity, Trace,
+};
 pub use price::{MAX_PRICE_MICROS, MAX_PRICES, Operation, Pattern, Prices};
 pub use provider::{
     GGUF, Health, Kind, Local, MAX_HEADERS, MAX_PROVIDERS, Provider, REPEAT_PENALTIES, Responses,
     TEMPERATURES, TOP_PS, Timeouts,
 };
-pub use read::{Reading, read, schema};
+pub use read::{Reading, read, reference, schema};
 pub use research::{Depth, Research};
 pub use route::{Alias, MAX_ALIASES, MAX_TARGETS, Target};
 pub use search::{Index, Search, SearchKind, SearchProvider};
 pub use secret::{MIN_SECRET_CHARS, Secret};
 pub use store::{Artifacts, Database, Durability, KeySecret};
 
-/// Default listen address.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:8930";
 
 section! {
@@ -131,16 +129,13 @@ section! {
         /// is charged in either case.
         pub on_client_gone: ClientGone,
         /// How long to keep an `Idempotency-Key` and its response, in hours; at most 720.
-        #[serde(rename = "idempotency_hours", with = "Hours")]
-        #[schemars(range(min = 1, max = 720))]
+        #[serde(rename = "idempotency_hours", with = "Hours::<720>")]
         pub idempotency: Duration = Duration::from_hours(24),
         /// How long to keep stored responses, in days; at most 3650.
-        #[serde(rename = "responses_days", with = "Days")]
-        #[schemars(range(min = 1, max = 3650))]
+        #[serde(rename = "responses_days", with = "Days::<3650>")]
         pub responses_kept: Duration = Duration::from_hours(30 * 24),
         /// How long reserved money stays reserved without renewal, for example after a crash.
-        #[serde(rename = "hold_lease_seconds", with = "WholeSeconds")]
-        #[schemars(range(min = 1, max = 86400))]
+        #[serde(rename = "hold_lease_seconds", with = "WholeSeconds::<86400>")]
         pub hold_lease: Duration = Duration::from_mins(1),
         /// Time zone in which budgets reset: an IANA name such as `Europe/Berlin`. Days start at
         /// midnight, weeks on Monday.
@@ -168,27 +163,36 @@ section! {
     }
 }
 
-/// What to do with the provider's response when the client disconnects. The request is charged in
-/// either case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientGone {
-    /// Cancel the request to the provider.
     #[default]
     Cancel,
-    /// Read the response to its end.
     Finish,
 }
 
-/// How to handle images that a request references by URL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RemoteImages {
-    /// Reject the request.
     #[default]
     Refuse,
-    /// Fetch the image, subject to the rules of `fetch`, and send it inline.
     Inline,
+}
+
+section! {
+    /// Access to `/mcp`. Every request needs a key. Its `Host` must be an IP address, `localhost`
+    /// or the host of `public_url`; its `Origin`, if any, must be `public_url` or this machine.
+    #[derive(PartialEq, Eq)]
+    pub struct Mcp {
+        /// Additional accepted hosts.
+        #[schemars(length(max = MAX_ALLOWED))]
+        #[schemars(extend("items" = {"type": "string", "format": "host"}, "x-whole" = true))]
+        pub allowed_hosts: Vec<String>,
+        /// Additional accepted origins.
+        #[schemars(length(max = MAX_ALLOWED))]
+        #[schemars(extend("items" = {"type": "string", "format": "origin"}, "x-whole" = true))]
+        pub allowed_origins: Vec<String>,
+    }
 }
 
 impl Config {
@@ -199,9 +203,8 @@ impl Config {
             self.public_url = format!("http://{}", self.listen).parse().unwrap_or_default();
             if reader.is_given("listen") && !self.listen.ip().is_loopback() {
                 let message = "other machines can connect, but `public_url` is not set";
-                let problem = Problem::warning(reader.position("listen"), message);
                 let hint = "set `public_url` to the https URL that clients use";
-                reader.report("listen", problem.hint(hint));
+                reader.warn_of_key("listen", message, hint);
             }
         }
         let files = std::mem::take(&mut self.provider_files);
@@ -226,12 +229,10 @@ impl Config {
         self.public_url.to_string().trim_end_matches('/').to_owned()
     }
 
-    /// Provider by name.
     pub fn provider(&self, name: &str) -> Option<&Provider> {
         self.providers.iter().find(|provider| provider.name == name)
     }
 
-    /// Alias by name.
     pub fn alias(&self, name: &str) -> Option<&Alias> {
         self.aliases.iter().find(|alias| alias.name == name)
     }

@@ -8,7 +8,6 @@
 pub mod danger;
 pub mod foreign;
 mod oauth;
-mod page;
 mod read;
 pub mod server_json;
 
@@ -23,9 +22,9 @@ use settings::{Seconds, SecondsOrZero, section};
 pub(crate) use crate::url::fault_of_address;
 pub use crate::url::fault_of_client_document;
 pub use oauth::{Flow, OauthOptions};
-pub use page::page;
 pub use read::{
-    Configured, Parsed, parse, parse_document, parse_entry, schema, schema_for_all, valid_name,
+    Configured, Parsed, page, parse, parse_document, parse_entry, schema, schema_for_all,
+    valid_name,
 };
 pub use settings::{
     KnownSecret, MAX_CONFIG_BYTES, MAX_PROBLEMS, MAX_SECONDS, MAX_SECRETS, Problem, Scope,
@@ -65,11 +64,9 @@ section! {
         /// `true` registers the tools of the last connection and connects on the first call.
         pub lazy: bool,
         /// Tool call timeout in seconds, restarted by every progress notification.
-        #[serde(with = "Seconds")]
-        pub timeout: Duration = DEFAULT_TIMEOUT,
+        pub timeout: Duration as "Seconds" = DEFAULT_TIMEOUT,
         /// Timeout of the first connection in seconds.
-        #[serde(with = "Seconds")]
-        pub connect_timeout: Duration = DEFAULT_CONNECT_TIMEOUT,
+        pub connect_timeout: Duration as "Seconds" = DEFAULT_CONNECT_TIMEOUT,
         /// `auto`: try the `initialize` handshake, then `server/discover` if the server supports
         /// only the stateless revision 2026-07-28. `stateless`: try `server/discover`, then one
         /// handshake. `legacy`: handshake only. `modern` and `2026-07-28` are aliases of
@@ -249,41 +246,38 @@ pub enum Auth {
     ["modern", "stateless"], ["2026-07-28", "stateless"], ["handshake", "legacy"],
 ]))]
 pub enum Protocol {
-    /// `initialize`, then `server/discover` if that is refused.
     Auto,
-    /// `server/discover`, then one `initialize`.
     Stateless,
-    /// `initialize` only.
     Legacy,
 }
 
-/// A bare string (names separated by commas or whitespace) or a bare list sets `include`. Patterns
-/// match the server's own tool names, with hyphens and dots: exact names, or globs with `*`, `?`,
-/// `[seq]` and `[!seq]`. Matching is case-sensitive.
-#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct ToolPolicy {
-    /// Register only these tools. An empty list registers none; null is the same as omitting the
-    /// key. A string is one name or glob.
-    #[schemars(length(max = MAX_FILTERS), extend("items" = {"type": "string", "x-scalar": true}))]
-    #[schemars(extend("format" = "filter", "x-type" = "string or list", "x-size" = MANY_NAMES))]
-    pub include: Option<Vec<String>>,
-    /// Register all tools except these. Ignored if `include` is set.
-    #[schemars(length(max = MAX_FILTERS), extend("items" = {"type": "string", "x-scalar": true}))]
-    #[schemars(extend("format" = "filter", "x-type" = "string or list", "x-size" = MANY_NAMES))]
-    pub exclude: Vec<String>,
-    /// Register `list_resources` and `read_resource` if the server has resources.
-    pub resources: bool,
-    /// Register `list_prompts` and `get_prompt` if the server has prompts.
-    pub prompts: bool,
-    /// Which tools need your approval: a mapping from names or globs to `always` (every call),
-    /// `once` (the first call, and again after the tool changed) or `never` (unless the tool
-    /// changed). Other tools follow `trust`. A name precedes globs; of several globs the strictest
-    /// counts.
-    #[schemars(with = "BTreeMap<String, ApprovalMode>")]
-    #[schemars(extend("maxProperties" = MAX_FILTERS, "x-items" = "patterns", "default" = {}))]
-    pub approval: Vec<(String, ApprovalMode)>,
+section! { private
+    /// A bare string (names separated by commas or whitespace) or a bare list sets `include`.
+    /// Patterns match the server's own tool names, with hyphens and dots: exact names, or globs
+    /// with `*`, `?`, `[seq]` and `[!seq]`. Matching is case-sensitive.
+    #[derive(PartialEq, Eq)]
+    pub struct ToolPolicy {
+        /// Register only these tools. An empty list registers none; null is the same as omitting
+        /// the key. A string is one name or glob.
+        #[schemars(length(max = MAX_FILTERS), extend("x-type" = "string or list", "x-size" = MANY_NAMES))]
+        #[schemars(extend("format" = "filter", "items" = {"type": "string", "x-scalar": true}))]
+        pub include: Option<Vec<String>>,
+        /// Register all tools except these. Ignored if `include` is set.
+        #[schemars(length(max = MAX_FILTERS), extend("x-type" = "string or list", "x-size" = MANY_NAMES))]
+        #[schemars(extend("format" = "filter", "items" = {"type": "string", "x-scalar": true}))]
+        pub exclude: Vec<String>,
+        /// Register `list_resources` and `read_resource` if the server has resources.
+        pub resources: bool = true,
+        /// Register `list_prompts` and `get_prompt` if the server has prompts.
+        pub prompts: bool = true,
+        /// Which tools need your approval: a mapping from names or globs to `always` (every call),
+        /// `once` (the first call, and again after the tool changed) or `never` (unless the tool
+        /// changed). Other tools follow `trust`. A name precedes globs; of several globs the
+        /// strictest counts.
+        #[schemars(with = "BTreeMap<String, ApprovalMode>")]
+        #[schemars(extend("maxProperties" = MAX_FILTERS, "x-items" = "patterns", "default" = {}))]
+        pub approval: Vec<(String, ApprovalMode)>,
+    }
 }
 
 /// Whether calls of a tool need approval.
@@ -312,18 +306,6 @@ impl fmt::Debug for ToolPolicy {
     }
 }
 
-impl Default for ToolPolicy {
-    fn default() -> Self {
-        Self {
-            include: None,
-            exclude: Vec::new(),
-            resources: true,
-            prompts: true,
-            approval: Vec::new(),
-        }
-    }
-}
-
 /// The severity of a log message, as the protocol names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -343,37 +325,32 @@ pub enum LogLevel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
-    /// No.
     Full,
-    /// Every tool that does not say it only reads.
     Untrusted,
 }
 
-/// Policy for LLM requests from the server. `sampling: false` is short for `enabled: false`.
-#[derive(Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct SamplingPolicy {
-    /// Whether the server may send these requests.
-    pub enabled: bool,
-    /// Model to use instead of the one the server hints at.
-    #[schemars(extend("x-optional" = true))]
-    pub model: Option<String>,
-    /// Maximum number of tokens per response.
-    #[schemars(range(min = 1, max = u32::MAX))]
-    pub max_tokens_cap: u32,
-    /// Timeout of one response in seconds.
-    #[serde(with = "Seconds")]
-    pub timeout: Duration,
-    /// Maximum number of requests per minute.
-    #[schemars(range(min = 1, max = u32::MAX))]
-    pub max_rpm: u32,
-    /// Maximum number of tool rounds; 0 allows none.
-    #[schemars(range(min = 0, max = u32::MAX))]
-    pub max_tool_rounds: u32,
-    /// Models the server may use; an empty list allows any.
-    #[schemars(extend("items" = {"type": "string", "x-scalar": true}, "x-type" = "string or list"))]
-    pub allowed_models: Vec<String>,
+section! { private
+    /// Policy for LLM requests from the server. `sampling: false` is short for `enabled: false`.
+    #[derive(PartialEq)]
+    pub struct SamplingPolicy {
+        /// Whether the server may send these requests.
+        pub enabled: bool = true,
+        /// Model to use instead of the one the server hints at.
+        #[schemars(extend("x-optional" = true))]
+        pub model: Option<String>,
+        /// Maximum number of tokens per response.
+        pub max_tokens_cap: u32 where 1..=(u32::MAX) = 4096,
+        /// Timeout of one response in seconds.
+        pub timeout: Duration as "Seconds" = Duration::from_secs(30),
+        /// Maximum number of requests per minute.
+        pub max_rpm: u32 where 1..=(u32::MAX) = 10,
+        /// Maximum number of tool rounds; 0 allows none.
+        pub max_tool_rounds: u32 where 0..=(u32::MAX) = 5,
+        /// Models the server may use; an empty list allows any.
+        #[schemars(extend("x-type" = "string or list"))]
+        #[schemars(extend("items" = {"type": "string", "x-scalar": true}))]
+        pub allowed_models: Vec<String>,
+    }
 }
 
 impl fmt::Debug for SamplingPolicy {
@@ -386,20 +363,6 @@ impl fmt::Debug for SamplingPolicy {
     }
 }
 
-impl Default for SamplingPolicy {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            model: None,
-            max_tokens_cap: 4096,
-            timeout: Duration::from_secs(30),
-            max_rpm: 10,
-            max_tool_rounds: 5,
-            allowed_models: Vec::new(),
-        }
-    }
-}
-
 section! {
     /// Policy for user input requests from the server. Forms are shown like approvals; requests to
     /// open a URL are declined. `elicitation: false` is short for `enabled: false`.
@@ -408,8 +371,7 @@ section! {
         /// Whether the server may send these requests.
         pub enabled: bool = true,
         /// Seconds to wait for the user's response.
-        #[serde(with = "Seconds")]
-        pub timeout: Duration = Duration::from_mins(5),
+        pub timeout: Duration as "Seconds" = Duration::from_mins(5),
     }
 }
 

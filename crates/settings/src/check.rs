@@ -33,11 +33,10 @@ impl Reader<'_> {
 
     /// Reads a struct from a value that was checked.
     pub fn take<T: DeserializeOwned>(&mut self, value: &Json, field: &Field<'_>) -> Option<T> {
-        let read = T::deserialize(value);
-        if let Err(error) = &read {
-            self.refuse(field, format!("cannot be read: {error}"));
+        match T::deserialize(value) {
+            Ok(read) => Some(read),
+            Err(error) => self.refuse(field, format!("cannot be read: {error}")),
         }
-        read.ok()
     }
 
     /// Checks a value. Returns it as input for `serde`; `None` if it cannot be used.
@@ -52,8 +51,7 @@ impl Reader<'_> {
         if schema["x-located"] != true {
             return Some(value);
         }
-        let (key, position) = (&field.key, field.position);
-        Some(json!({"key": key, "line": position.line, "column": position.column, "value": value}))
+        Some(json!({"key": field.key, "position": field.position, "value": value}))
     }
 
     /// Checks a value by the type in its schema.
@@ -87,21 +85,26 @@ impl Reader<'_> {
         match schema["x-wanted"].as_str() {
             Some(wanted) => {
                 let message = format!("must be {wanted}, found {}", field.node.kind());
-                self.refuse_with_hint(schema, field, message);
-                None
+                self.refuse_with_hint(schema, field, message)
             }
             None => self.value(all.last()?, field),
         }
     }
 
-    /// Reports an error, with the hint of the schema.
-    pub fn refuse_with_hint(&mut self, schema: &Json, field: &Field<'_>, message: String) {
+    /// Reports an error, with the hint of the schema; returns `None`.
+    fn refuse_with_hint<T>(
+        &mut self,
+        schema: &Json,
+        field: &Field<'_>,
+        message: String,
+    ) -> Option<T> {
         let hint = schema["x-hint"].as_str().map(str::to_owned);
         self.report(&field.key, Problem { hint, ..Problem::error(field.position, message) });
+        None
     }
 
     /// A mapping of known keys, or from names to values.
-    pub fn mapping(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
+    fn mapping(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let has_keys = schema.get("properties").is_some();
         if let Value::Map(entries) = &field.node.value {
             self.report_duplicates(&field.key, entries);
@@ -117,11 +120,11 @@ impl Reader<'_> {
         }
         let kind = field.node.kind();
         if !has_keys {
-            self.refuse(field, format!("must be a mapping from names to values, found {kind}"));
-            return None;
+            return self
+                .refuse(field, format!("must be a mapping from names to values, found {kind}"));
         }
         let problem = Problem::error(field.position, format!("must be a mapping, found {kind}"));
-        let problem = match self.strictness() {
+        let problem = match self.strictness {
             Strictness::Strict => problem.hint(format!("allowed keys: {}", listed(schema))),
             Strictness::Lenient => problem,
         };
@@ -161,9 +164,9 @@ impl Reader<'_> {
             if let Some(kind) = &kind
                 && is_for_others(property, kind)
             {
-                let message = format!("does not apply to {} of kind `{kind}`", words_of(schema));
-                let problem = Problem::error(item.position, message);
-                self.report(&item.key, problem.hint("remove it"));
+                let items = schema["x-items"].as_str().unwrap_or("mappings");
+                let message = format!("does not apply to {items} of kind `{kind}`");
+                self.refuse_hinted::<Json>(&item, message, "remove it");
                 continue;
             }
             let adapted = kind.as_deref().and_then(|kind| with_maximum(property, kind));
@@ -213,17 +216,7 @@ impl Reader<'_> {
 
     /// A mapping from names to values, as a list of pairs in the order of the file.
     fn named(&mut self, schema: &Json, field: &Field<'_>, entries: &[(Key, Node)]) -> Option<Json> {
-        let most = schema["maxProperties"].as_u64().map_or(usize::MAX, to_usize);
-        let least = schema["minProperties"].as_u64().map_or(0, to_usize);
-        if entries.len() < least {
-            self.refuse_with_hint(schema, field, words(schema, "x-empty"));
-            return None;
-        }
-        if entries.len() > most {
-            let items = schema["x-items"].as_str().unwrap_or("entries");
-            self.refuse(field, format!("must be at most {most} {items}"));
-            return None;
-        }
+        self.check_size(schema, field, entries.len())?;
         let values = &schema["additionalProperties"];
         let mut read = Vec::with_capacity(entries.len());
         for (key, node) in entries {
@@ -251,25 +244,15 @@ impl Reader<'_> {
             Value::List(items) => items.as_slice(),
             Value::Map(_) | Value::Null => {
                 let kind = field.node.kind();
-                self.refuse(field, format!("must be a string or a list of strings, found {kind}"));
-                return None;
+                return self
+                    .refuse(field, format!("must be a string or a list of strings, found {kind}"));
             }
             _ => {
                 let item = self.value(&schema["items"], field)?;
                 return Some(json!([item]));
             }
         };
-        let most = schema["maxItems"].as_u64().map_or(usize::MAX, to_usize);
-        let least = schema["minItems"].as_u64().map_or(0, to_usize);
-        if items.len() < least {
-            self.refuse_with_hint(schema, field, words(schema, "x-empty"));
-            return None;
-        }
-        if items.len() > most {
-            let message = schema["x-size"].as_str().map(str::to_owned);
-            self.refuse(field, message.unwrap_or_else(|| format!("has more than {most} entries")));
-            return None;
-        }
+        self.check_size(schema, field, items.len())?;
         let mut read: Vec<Json> = Vec::with_capacity(items.len());
         let mut seen = BTreeSet::new();
         for (index, node) in items.iter().enumerate() {
@@ -281,8 +264,7 @@ impl Reader<'_> {
             let Some(value) = self.value(&schema["items"], &item) else { continue };
             if schema["uniqueItems"] == true && !seen.insert(value.to_string()) {
                 let message = format!("{} is listed twice", quoted(written(node)));
-                let problem = Problem::error(item.position, message);
-                self.report(&item.key, problem.hint("remove one of them"));
+                self.refuse_hinted::<Json>(&item, message, "remove one of them");
                 continue;
             }
             read.push(value);
@@ -290,8 +272,25 @@ impl Reader<'_> {
         Some(read.into())
     }
 
+    /// Reports a list or mapping with too few or too many entries.
+    fn check_size(&mut self, schema: &Json, field: &Field<'_>, size: usize) -> Option<()> {
+        let bound = |names: [&str; 2]| names.iter().find_map(|name| schema[name].as_u64());
+        if bound(["minItems", "minProperties"]).is_some_and(|least| size < to_usize(least)) {
+            let message = schema["x-empty"].as_str().unwrap_or_default().to_owned();
+            return self.refuse_with_hint(schema, field, message);
+        }
+        let most = bound(["maxItems", "maxProperties"]).filter(|most| size > to_usize(*most));
+        let Some(most) = most else { return Some(()) };
+        let message = match (schema["x-size"].as_str(), schema["x-items"].as_str()) {
+            (Some(message), _) => message.to_owned(),
+            (None, Some(items)) => format!("must be at most {most} {items}"),
+            (None, None) => format!("has more than {most} entries"),
+        };
+        self.refuse(field, message)
+    }
+
     fn one_of(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
-        let text = self.scalar(&field.key, field.position, field.node);
+        let text = self.scalar(field);
         let word = text.as_ref().map(|text| match schema["x-exact"].as_bool() {
             Some(true) => text.value().to_owned(),
             _ => text.value().trim().to_ascii_lowercase(),
@@ -309,10 +308,8 @@ impl Reader<'_> {
         let near = nearest(&word.unwrap_or_default(), all.iter().map(|(w, _)| *w));
         let near = near.map(|(_, known)| format!("did you mean `{known}`?"));
         let hint = schema["x-hint"].as_str().map(|hint| near.unwrap_or_else(|| hint.to_owned()));
-        let otherwise = &schema["x-otherwise"];
-        let instead = otherwise[1].as_str().map_or_else(|| instead(schema), str::to_owned);
-        self.replace(field, &message, &instead, hint);
-        otherwise.get(0).cloned()
+        let otherwise = schema["x-otherwise"].get(0).cloned();
+        self.replace(schema, field, &message, hint).or(otherwise)
     }
 
     /// A string. Its `format` may be `path`.
@@ -326,10 +323,9 @@ impl Reader<'_> {
             self.string(field, wanted)?
         };
         let length = text.value().chars().count();
-        if let Some(most) = schema["maxLength"].as_u64()
-            && length > to_usize(most)
-        {
-            self.refuse_with_hint(schema, field, format!("must be at most {most} characters"));
+        if let Some(most) = schema["maxLength"].as_u64().filter(|most| length > to_usize(*most)) {
+            let message = format!("must be at most {most} characters");
+            self.refuse_with_hint::<Text>(schema, field, message);
         }
         let text = if schema["format"] == "path" {
             let text = self.expand(field, text);
@@ -345,7 +341,7 @@ impl Reader<'_> {
     }
 
     /// A path; relative ones start from the folder of the file.
-    pub fn in_folder(&self, path: &str) -> String {
+    pub(crate) fn in_folder(&self, path: &str) -> String {
         match self.folder {
             Some(folder) => folder.join(path.trim()).to_string_lossy().into_owned(),
             None => path.to_owned(),
@@ -361,15 +357,14 @@ impl Reader<'_> {
             _ => field.node.kind().to_owned(),
         };
         let message = format!("must be true, 1, yes, on, false, 0, no or off, found {found}");
-        self.replace(field, &message, &instead(schema), None);
-        None
+        self.replace(schema, field, &message, None)
     }
 
     /// A whole number between two bounds, both at most 2^53. A duration with a unit is whole if its
     /// seconds are.
-    pub fn integer(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
+    fn integer(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let unit = schema["x-unit"].as_f64();
-        let (value, has_unit) = self.number(field, unit, &instead(schema))?;
+        let (value, has_unit) = self.number(schema, field)?;
         let least = schema["minimum"].as_u64().unwrap_or(0);
         let most = schema["maximum"].as_u64().unwrap_or(u64::from(u32::MAX));
         #[expect(clippy::cast_possible_truncation, reason = "compared with the number below")]
@@ -386,24 +381,23 @@ impl Reader<'_> {
             return Some(value.into());
         }
         let message = format!("must be a whole number from {least} to {most}");
-        self.replace(field, &message, &instead(schema), None);
-        None
+        self.replace(schema, field, &message, None)
     }
 
     /// A number of at least 0; a time in seconds if its `format` is `seconds`.
     fn decimal(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
-        let (value, _) = self.number(field, schema["x-unit"].as_f64(), &instead(schema))?;
+        let (value, _) = self.number(schema, field)?;
         // As written: without a fraction if there is none.
         let number = |value: f64| serde_json::from_str(&value.to_string()).ok();
         if schema["format"] == "seconds" {
             if value == 0.0 && schema.get("exclusiveMinimum").is_some() {
                 let message = "must be more than 0 seconds";
-                self.replace(field, message, &instead(schema), None);
-                return None;
+                return self.replace(schema, field, message, None);
             }
             if value > MAX_SECONDS {
-                let message = "is more than one year";
-                self.replace(field, message, &format!("using {MAX_SECONDS}"), None);
+                let instead = format!("; using {MAX_SECONDS}");
+                let problem = self.problem(field.position, "is more than one year", &instead);
+                self.report(&field.key, problem);
                 return number(MAX_SECONDS);
             }
             return number(value);
@@ -416,27 +410,13 @@ impl Reader<'_> {
         let wanted = schema["x-wanted"].as_str().map(str::to_owned);
         let wanted = wanted.unwrap_or_else(|| format!("a number from {least} to {most}"));
         let hint = schema["x-hint"].as_str().map(str::to_owned);
-        self.replace(field, &format!("must be {wanted}"), &instead(schema), hint);
-        None
+        self.replace(schema, field, &format!("must be {wanted}"), hint)
     }
 }
 
 /// A text for the structs: its value alone, or a [`Text`].
 pub fn text_value(schema: &Json, text: Text) -> Json {
     if schema["x-text"] == true { text.into() } else { text.value().into() }
-}
-
-fn words(schema: &Json, keyword: &str) -> String {
-    schema[keyword].as_str().unwrap_or_default().to_owned()
-}
-
-/// The replacement of a wrong value.
-fn instead(schema: &Json) -> String {
-    match &schema["default"] {
-        Json::Null => "the value is ignored".to_owned(),
-        Json::String(word) => format!("using `{word}`"),
-        default => format!("using {default}"),
-    }
 }
 
 /// The last entry of each duplicate key.
@@ -451,11 +431,6 @@ fn last_of_each(entries: &[(Key, Node)]) -> impl Iterator<Item = &(Key, Node)> {
 
 fn is_for_others(property: &Json, kind: &str) -> bool {
     property["x-kinds"].as_array().is_some_and(|kinds| !kinds.iter().any(|one| one == kind))
-}
-
-/// The name of mappings with a tag.
-fn words_of(schema: &Json) -> &str {
-    schema["x-items"].as_str().unwrap_or("mappings")
 }
 
 /// The schema with the maximum for this kind.

@@ -19,20 +19,17 @@ pub type Seconds = AnySeconds<false>;
 /// Non-negative seconds, with an optional fraction.
 pub type SecondsOrZero = AnySeconds<true>;
 
-/// A duration in whole seconds; a bare number counts units of this many seconds.
+/// A duration in whole seconds, from 1 to `MAX` units of `SECONDS` seconds; a bare number counts
+/// units.
 #[derive(Debug)]
-pub struct Whole<const SECONDS: u64>;
+pub struct Whole<const SECONDS: u64, const MAX: u64>;
 
-/// Whole seconds.
-pub type WholeSeconds = Whole<1>;
-/// Hours.
-pub type Hours = Whole<3600>;
-/// Days.
-pub type Days = Whole<86400>;
+pub type WholeSeconds<const MAX: u64> = Whole<1, MAX>;
+pub type Hours<const MAX: u64> = Whole<3600, MAX>;
+pub type Days<const MAX: u64> = Whole<86400, MAX>;
 
 /// The type of a field that holds a duration.
 pub trait DurationField {
-    /// Converts a non-negative duration.
     fn from_duration(duration: Duration) -> Self;
     /// The duration; 0 if there is none.
     fn duration(&self) -> Duration;
@@ -59,7 +56,6 @@ impl DurationField for Option<Duration> {
 }
 
 impl<const MAY_BE_ZERO: bool> AnySeconds<MAY_BE_ZERO> {
-    /// Reads a field.
     pub fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
     where
         D: Deserializer<'de>,
@@ -86,15 +82,13 @@ impl<const MAY_BE_ZERO: bool> AnySeconds<MAY_BE_ZERO> {
     }
 }
 
-impl<const SECONDS: u64> Whole<SECONDS> {
-    /// Reads a field.
+impl<const SECONDS: u64, const MAX: u64> Whole<SECONDS, MAX> {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         #[expect(clippy::cast_precision_loss, reason = "units are at most a day")]
         let seconds = (f64::deserialize(deserializer)? * SECONDS as f64).round();
         Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
     }
 
-    /// Writes a field.
     pub fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         (time.as_secs() / SECONDS).serialize(serializer)
     }
@@ -111,12 +105,12 @@ impl<const MAY_BE_ZERO: bool> JsonSchema for AnySeconds<MAY_BE_ZERO> {
     }
 }
 
-impl<const SECONDS: u64> JsonSchema for Whole<SECONDS> {
+impl<const SECONDS: u64, const MAX: u64> JsonSchema for Whole<SECONDS, MAX> {
     fn schema_name() -> Cow<'static, str> {
         "WholeUnits".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "integer", "x-unit": SECONDS, "minimum": 1})
+        json_schema!({"type": "integer", "x-unit": SECONDS, "minimum": 1, "maximum": MAX})
     }
 }

@@ -16,7 +16,6 @@ pub struct Field<'n> {
     pub owner: Position,
     /// Number of an item in its list, from 1, if problems are reported for the list.
     pub entry: usize,
-    /// The value.
     pub node: &'n Node,
 }
 
@@ -34,7 +33,6 @@ impl<'n> Field<'n> {
         Self { key: dotted(section, &key.text), position, owner: position, entry: 0, node }
     }
 
-    /// An item of a list.
     #[must_use]
     pub fn item(&self, index: usize, node: &'n Node) -> Self {
         Self { key: format!("{}[{index}]", self.key), ..Field::of(node) }
@@ -56,7 +54,6 @@ pub fn duplicates(entries: &[(Key, Node)]) -> Vec<(&Key, &Key)> {
     pairs
 }
 
-/// The problem of a duplicate key.
 pub fn given_twice(first: &Key, second: &Key) -> Problem {
     let (name, one, other) = (&second.text, first.position.line, second.position.line);
     let message = format!("`{name}` is set twice, in lines {one} and {other}");

@@ -4,6 +4,8 @@
 //! their [`Schema`] is what a [`Reader`] checks the tree against, resolving references in a
 //! [`Scope`] and collecting every [`Problem`]. The meaning of keys is unknown here.
 
+#![expect(missing_docs, reason = "the names of most items explain them")]
+
 mod check;
 mod duration;
 pub mod env_file;
@@ -24,7 +26,7 @@ pub use likeness::nearest;
 pub use node::{Key, MAX_CONFIG_BYTES, Node, Span, Value, not_yaml};
 pub use problem::{MAX_PROBLEMS, Position, Problem, Severity, in_order};
 pub use reader::{Format, Reader, Strictness, quoted, switch};
-pub use schema::{DocumentedKey, DocumentedSection, Schema, limits_table, section};
+pub use schema::{DocumentedKey, DocumentedSection, Schema, limits_table, section, word};
 pub use scope::{Origin, Reference, Scope};
 pub use secret::{KnownSecret, MAX_SECRETS, Secrets, looks_like_token, looks_secret};
 pub use text::{Located, Text};

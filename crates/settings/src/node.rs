@@ -12,7 +12,6 @@ use serde_saphyr::{Error, Location, Spanned};
 
 use crate::problem::{Position, Problem};
 
-/// Maximum configuration size, in bytes.
 pub const MAX_CONFIG_BYTES: usize = 4 * 1024 * 1024;
 const NOT_YAML: &str = "the file is not valid YAML: ";
 /// Maximum nesting of values. Every level costs some 40 KiB of stack in a debug build.
@@ -25,11 +24,9 @@ pub struct Node {
     pub position: Position,
     /// Its bytes in the text.
     pub span: Span,
-    /// The value itself.
     pub value: Value,
 }
 
-/// A value of a configuration.
 #[derive(Clone)]
 pub enum Value {
     /// `null`, `~`, or a missing value.
@@ -40,7 +37,6 @@ pub enum Value {
     Number(f64, String),
     /// A text with unresolved references.
     String(String),
-    /// Items in order.
     List(Vec<Node>),
     /// Keys and values in the order of the file.
     Map(Vec<(Key, Node)>),
@@ -53,14 +49,12 @@ pub struct Key {
     pub position: Position,
     /// Its bytes in the text.
     pub span: Span,
-    /// Its spelling.
     pub text: String,
 }
 
 /// The byte range of a value in the text, for edits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Span {
-    /// The first byte.
     pub start: usize,
     /// Length in bytes of a scalar; meaningless for others.
     pub length: usize,

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 /// Maximum number of stored problems per file; the rest are only counted.
 pub const MAX_PROBLEMS: usize = 500;
 
-/// Severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The entry, or the whole file, cannot be used.
@@ -18,7 +19,6 @@ pub enum Severity {
 /// A problem of a configuration. It never contains a secret value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Severity.
     pub severity: Severity,
     /// Line, from 1; 0 if the entry is not from a file.
     pub line: usize,
@@ -30,21 +30,17 @@ pub struct Problem {
     pub key: Option<String>,
     /// The invalid value, and what is allowed.
     pub message: String,
-    /// How to fix it.
     pub hint: Option<String>,
 }
 
 /// A position in a file; 0:0 for none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
-    /// The line, from 1.
     pub line: usize,
-    /// The column, from 1.
     pub column: usize,
 }
 
 impl Problem {
-    /// A problem with severity error.
     pub fn error(position: Position, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -57,12 +53,10 @@ impl Problem {
         }
     }
 
-    /// A problem with severity warning.
     pub fn warning(position: Position, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(position, message) }
     }
 
-    /// Adds a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
@@ -87,7 +81,10 @@ impl Problem {
         format!("{}{gap}{self}", path.display())
     }
 
-    /// Whether the severity is error.
+    pub(crate) fn position(&self) -> Position {
+        Position { line: self.line, column: self.column }
+    }
+
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -116,17 +113,12 @@ impl fmt::Display for Problem {
 pub fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
     if problems.len() > MAX_PROBLEMS {
         let left_out = problems.len() - MAX_PROBLEMS + 1;
-        problems.sort_by_key(|problem| (problem.severity, problem.line, problem.column));
+        problems.sort_by_key(|problem| (problem.severity, problem.position()));
         problems.truncate(MAX_PROBLEMS - 1);
-        problems.sort_by_key(|problem| (problem.line, problem.column));
-        let last = problems.last().map_or_else(Position::default, |last| Position {
-            line: last.line,
-            column: last.column,
-        });
+        let last = problems.iter().map(Problem::position).max().unwrap_or_default();
         problems.push(Problem::warning(last, format!("{left_out} more problems not shown")));
-        return problems;
     }
-    problems.sort_by_key(|problem| (problem.line, problem.column));
+    problems.sort_by_key(Problem::position);
     problems
 }
 

@@ -38,7 +38,7 @@ pub struct Reader<'a> {
     /// Keys of other programs, without case and punctuation, and their replacements.
     pub foreign_keys: &'a [(&'a str, &'a str)],
     section: Option<&'a str>,
-    strictness: Strictness,
+    pub(crate) strictness: Strictness,
     problems: Vec<Problem>,
     /// Keys and positions of errors, to report only the first error of a value.
     refused: BTreeSet<(String, Position)>,
@@ -90,11 +90,6 @@ impl<'a> Reader<'a> {
         (self.problems, self.secrets.into_known())
     }
 
-    /// Whether unusable values are errors.
-    pub fn strictness(&self) -> Strictness {
-        self.strictness
-    }
-
     /// Whether a key is set, to any value.
     pub fn is_given(&self, key: &str) -> bool {
         self.positions.contains_key(key)
@@ -116,8 +111,7 @@ impl<'a> Reader<'a> {
 
     /// Stores a problem of this key; only the first error of a value is stored.
     pub fn report(&mut self, key: &str, problem: Problem) {
-        let position = Position { line: problem.line, column: problem.column };
-        let is_known = self.refused.contains(&(key.to_owned(), position));
+        let is_known = self.refused.contains(&(key.to_owned(), problem.position()));
         if self.strictness == Strictness::Lenient || !problem.is_error() || !is_known {
             self.keep(key, problem);
         }
@@ -125,8 +119,7 @@ impl<'a> Reader<'a> {
 
     fn keep(&mut self, key: &str, problem: Problem) {
         if problem.is_error() {
-            let position = Position { line: problem.line, column: problem.column };
-            self.refused.insert((key.to_owned(), position));
+            self.refused.insert((key.to_owned(), problem.position()));
         }
         self.problems.push(match self.section {
             Some(section) => problem.of(section, key),
@@ -134,24 +127,36 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Adds a warning.
     pub fn warn(&mut self, field: &Field<'_>, message: impl Into<String>) {
         self.report(&field.key, Problem::warning(field.position, message));
     }
 
-    /// Adds an error.
-    pub fn refuse(&mut self, field: &Field<'_>, message: impl Into<String>) {
+    /// Adds an error; returns `None`, for a value that cannot be used.
+    pub fn refuse<T>(&mut self, field: &Field<'_>, message: impl Into<String>) -> Option<T> {
         self.report(&field.key, Problem::error(field.position, message));
+        None
     }
 
-    /// Adds an error with a hint.
-    pub fn refuse_hinted(
+    /// Adds an error with a hint; returns `None`.
+    pub fn refuse_hinted<T>(
         &mut self,
         field: &Field<'_>,
         message: impl Into<String>,
         hint: impl Into<String>,
-    ) {
+    ) -> Option<T> {
         self.report(&field.key, Problem::error(field.position, message).hint(hint));
+        None
+    }
+
+    /// Adds a warning about a key that was read, with an optional hint.
+    pub fn warn_of_key<'h>(
+        &mut self,
+        key: &str,
+        message: impl Into<String>,
+        hint: impl Into<Option<&'h str>>,
+    ) {
+        let hint = hint.into().map(str::to_owned);
+        self.report(key, Problem { hint, ..Problem::warning(self.position(key), message) });
     }
 
     /// Adds an error about a key that was read, with an optional hint.
@@ -173,18 +178,11 @@ impl<'a> Reader<'a> {
         is_good: bool,
         message: impl Into<String>,
     ) -> Option<Json> {
-        if is_good {
-            return Some(value.into());
-        }
-        self.refuse(field, message);
-        None
+        if is_good { Some(value.into()) } else { self.refuse(field, message) }
     }
 
     pub(crate) fn report_unknown(&mut self, key: &str, position: Position, hint: Option<String>) {
-        let problem = match self.strictness {
-            Strictness::Lenient => Problem::warning(position, "is not a known key and is ignored"),
-            Strictness::Strict => Problem::error(position, "is not a known key"),
-        };
+        let problem = self.problem(position, "is not a known key", " and is ignored");
         self.report(key, Problem { hint, ..problem });
     }
 
@@ -195,21 +193,26 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reports an unusable value: as an error, or with its replacement.
-    pub(crate) fn replace(
+    /// Reports an unusable value, as an error or with its replacement; returns `None`.
+    pub(crate) fn replace<T>(
         &mut self,
+        schema: &Json,
         field: &Field<'_>,
         message: &str,
-        instead: &str,
         hint: Option<String>,
-    ) {
-        let problem = match self.strictness {
-            Strictness::Lenient => {
-                Problem::warning(field.position, format!("{message}; {instead}"))
-            }
-            Strictness::Strict => Problem::error(field.position, message),
-        };
+    ) -> Option<T> {
+        let instead = format!("; {}", instead(schema));
+        let problem = self.problem(field.position, message, &instead);
         self.report(&field.key, Problem { hint, ..problem });
+        None
+    }
+
+    /// An error, or a warning with a longer message.
+    pub(crate) fn problem(&self, position: Position, message: &str, if_lenient: &str) -> Problem {
+        match self.strictness {
+            Strictness::Lenient => Problem::warning(position, format!("{message}{if_lenient}")),
+            Strictness::Strict => Problem::error(position, message),
+        }
     }
 
     /// A hint for an unknown key: the most similar one.
@@ -235,28 +238,32 @@ impl<'a> Reader<'a> {
     }
 
     /// A scalar as a string, with its references resolved; `None` for null, lists and mappings.
-    pub fn scalar(&mut self, key: &str, position: Position, node: &Node) -> Option<Text> {
-        match &node.value {
+    pub fn scalar(&mut self, field: &Field<'_>) -> Option<Text> {
+        match &field.node.value {
             Value::Bool(_, written) | Value::Number(_, written) => {
                 Some(Text::literal(written.clone()))
             }
             Value::String(written) => {
-                self.warn_of_whitespace(key, position, written);
-                Some(self.resolve(key, position, written))
+                if written.trim() != written {
+                    let message = "the value starts or ends with whitespace";
+                    let problem = Problem::warning(field.position, message);
+                    self.report(&field.key, problem.hint("remove it unless it is intended"));
+                }
+                Some(self.resolve(field, written))
             }
             Value::Null | Value::List(_) | Value::Map(_) => None,
         }
     }
 
     /// Resolves the references of a string and reports unresolvable ones.
-    pub fn resolve(&mut self, key: &str, position: Position, written: &str) -> Text {
+    pub fn resolve(&mut self, field: &Field<'_>, written: &str) -> Text {
         let (value, references) = self.scope.resolve(written);
         self.secrets.note_references(&references);
         if self.enabled {
             for reference in &references {
-                if let Some(problem) = self.fault_of_reference(position, reference) {
+                if let Some(problem) = self.fault_of_reference(field.position, reference) {
                     // Each of them is reported, even several in one value.
-                    self.keep(key, problem);
+                    self.keep(&field.key, problem);
                 }
             }
         }
@@ -268,22 +275,17 @@ impl<'a> Reader<'a> {
             return None;
         }
         let name = quoted(&reference.name);
-        let is_lenient = self.strictness == Strictness::Lenient;
         if reference.origin == Origin::Unset {
-            let problem = if is_lenient {
-                let message = format!("the variable {name} is not set; its placeholder is kept");
-                Problem::warning(position, message)
-            } else {
-                Problem::error(position, format!("the variable {name} is not set"))
-            };
-            return Some(problem.hint(unset_hint(&reference.name)));
+            let message = format!("the variable {name} is not set");
+            let problem = self.problem(position, &message, "; its placeholder is kept");
+            return Some(problem.hint(match reference.name.as_str() {
+                "" => "write a variable name between the braces",
+                _ => "set it in the profile's `.env` file or in the environment",
+            }));
         }
         if reference.value.is_empty() {
             let message = format!("the variable {name} is set but empty");
-            return Some(match self.strictness {
-                Strictness::Lenient => Problem::warning(position, message),
-                Strictness::Strict => Problem::error(position, message),
-            });
+            return Some(self.problem(position, &message, ""));
         }
         (reference.value.trim() != reference.value).then(|| {
             let message =
@@ -292,32 +294,16 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn warn_of_whitespace(&mut self, key: &str, position: Position, written: &str) {
-        if written.trim() != written {
-            let message = "the value starts or ends with whitespace";
-            self.report(
-                key,
-                Problem::warning(position, message).hint("remove it unless it is intended"),
-            );
-        }
-    }
-
     /// A string; numbers, lists and mappings are refused.
     pub fn string(&mut self, field: &Field<'_>, wanted: &str) -> Option<Text> {
-        if let Value::String(written) = &field.node.value {
-            if written.trim().is_empty() {
-                self.refuse(field, format!("must be {wanted}, found an empty string"));
-                return None;
-            }
-            let text = self.scalar(&field.key, field.position, field.node)?;
-            if self.enabled && text.value().trim().is_empty() {
-                self.refuse(field, format!("must be {wanted}, but its variables are empty"));
-                return None;
-            }
-            return Some(text);
+        if !matches!(&field.node.value, Value::String(written) if !written.trim().is_empty()) {
+            return self.refuse(field, format!("must be {wanted}, found {}", field.node.kind()));
         }
-        self.refuse(field, format!("must be {wanted}, found {}", field.node.kind()));
-        None
+        let text = self.scalar(field)?;
+        if self.enabled && text.value().trim().is_empty() {
+            return self.refuse(field, format!("must be {wanted}, but its variables are empty"));
+        }
+        Some(text)
     }
 
     /// A path, with `~` expanded.
@@ -328,11 +314,10 @@ impl<'a> Reader<'a> {
 
     /// A scalar of a list of strings.
     pub fn string_like(&mut self, field: &Field<'_>) -> Option<Text> {
-        let text = self.scalar(&field.key, field.position, field.node);
-        if text.is_none() {
-            self.refuse(field, format!("must be a string, found {}", field.node.kind()));
+        match self.scalar(field) {
+            None => self.refuse(field, format!("must be a string, found {}", field.node.kind())),
+            text => text,
         }
-        text
     }
 
     /// A path with `~` expanded; relative ones start from the folder of the file.
@@ -365,25 +350,19 @@ impl<'a> Reader<'a> {
         if let Value::Bool(value, _) = field.node.value {
             return Some(value);
         }
-        let text = self.scalar(&field.key, field.position, field.node)?;
-        switch(text.value())
+        switch(self.scalar(field)?.value())
     }
 
     /// A non-negative number, also in a string, and whether it has a unit; a problem names the
-    /// replacement. A duration in units of this many seconds may have a unit, such as `15m`.
-    pub(crate) fn number(
-        &mut self,
-        field: &Field<'_>,
-        unit: Option<f64>,
-        instead: &str,
-    ) -> Option<(f64, bool)> {
+    /// replacement. A duration may have a unit, such as `15m`.
+    pub(crate) fn number(&mut self, schema: &Json, field: &Field<'_>) -> Option<(f64, bool)> {
         let (value, found) = match &field.node.value {
             Value::Number(value, written) => (Some((*value, false)), quoted(written)),
             Value::String(_) => {
-                let text = self.scalar(&field.key, field.position, field.node)?;
+                let text = self.scalar(field)?;
                 let value = text.value().trim();
                 let bare = value.parse().ok().map(|number| (number, false));
-                let units = || Some((seconds_of(value)? / unit?, true));
+                let units = || Some((seconds_of(value)? / schema["x-unit"].as_f64()?, true));
                 (bare.or_else(units), quoted(text.shown()))
             }
             _ => (None, field.node.kind().to_owned()),
@@ -393,8 +372,19 @@ impl<'a> Reader<'a> {
             Some(_) => "a number greater than or equal to 0",
             None => "a number",
         };
-        self.replace(field, &format!("must be {wanted}, found {found}"), instead, None);
-        None
+        self.replace(schema, field, &format!("must be {wanted}, found {found}"), None)
+    }
+}
+
+/// The replacement of a wrong value.
+fn instead(schema: &Json) -> String {
+    if let Some(words) = schema["x-otherwise"][1].as_str() {
+        return words.to_owned();
+    }
+    match &schema["default"] {
+        Json::Null => "the value is ignored".to_owned(),
+        Json::String(word) => format!("using `{word}`"),
+        default => format!("using {default}"),
     }
 }
 
@@ -425,11 +415,4 @@ pub fn quoted(text: &str) -> String {
     let short: String = text.chars().take(MAX_QUOTED).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
     format!("`{}{more}`", short.escape_debug())
-}
-
-fn unset_hint(name: &str) -> String {
-    if name.is_empty() {
-        return "write a variable name between the braces".to_owned();
-    }
-    "set it in the profile's `.env` file or in the environment".to_owned()
 }

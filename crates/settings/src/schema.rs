@@ -49,7 +49,6 @@ pub use section::{DocumentedKey, DocumentedSection, limits_table};
 pub struct Schema(pub(crate) Json);
 
 impl Schema {
-    /// The schema of a struct.
     pub fn of<T: JsonSchema>() -> Self {
         let mut settings = SchemaSettings::draft2020_12();
         settings.inline_subschemas = true;
@@ -136,12 +135,9 @@ pub(crate) fn listed(schema: &Json) -> String {
 /// A transform for `#[schemars(transform = section::<Self>)]` on every struct of a file: JSON
 /// objects have no order, and the documentation of a field replaces that of its struct.
 pub fn section<'de, T: Deserialize<'de>>(schema: &mut Generated) {
-    let mut fields: &[&str] = &[];
-    // Always fails: only the names are needed.
-    let _ = T::deserialize(FieldNames(&mut fields));
     let known =
         |name: &&&str| schema.get("properties").is_some_and(|keys| keys.get(name).is_some());
-    let order: Vec<&str> = fields.iter().filter(known).copied().collect();
+    let order: Vec<&str> = declared_names::<T>().iter().filter(known).copied().collect();
     let about = schema.get("description").cloned().unwrap_or_default();
     if schema.get("x-order").is_none() {
         schema.insert("x-order".to_owned(), order.into());
@@ -150,20 +146,32 @@ pub fn section<'de, T: Deserialize<'de>>(schema: &mut Generated) {
 }
 
 /// Declares a section of a file: a struct whose fields are its keys, each with its documentation,
-/// bounds, type and default (`= VALUE`; without it, the default of the type).
+/// type, form (`as "Seconds"`, as in `#[serde(with = "Seconds")]`), bounds (`where 1..=9`) and default
+/// (`= VALUE`; without it, the default of the type). After `private`, the struct has no derived
+/// `Debug`.
 #[macro_export]
 macro_rules! section {
     (@default) => { Default::default() };
     (@default $default:expr) => { $default };
-    ($(#[$about:meta])* $visible:vis struct $name:ident {
-        $($(#[$key:meta])* $shown:vis $field:ident: $type:ty $(= $default:expr)?,)+
+    (private $($section:tt)+) => { $crate::section!(@section [] $($section)+); };
+    (@section [$($debug:ident)?] $(#[$about:meta])* $visible:vis struct $name:ident {
+        $(
+            $(#[$key:meta])*
+            $shown:vis $field:ident: $type:ty
+                $(as $form:tt)? $(where $least:tt..=$most:tt)? $(= $default:expr)?,
+        )+
     }) => {
-        #[derive(Debug, Clone, ::serde::Deserialize, ::schemars::JsonSchema)]
+        #[derive($($debug,)? Clone, ::serde::Deserialize, ::schemars::JsonSchema)]
         #[serde(default)]
         #[schemars(transform = $crate::section::<Self>)]
         $(#[$about])*
         $visible struct $name {
-            $($(#[$key])* $shown $field: $type,)+
+            $(
+                $(#[$key])*
+                $(#[serde(with = $form)])?
+                $(#[schemars(range(min = $least, max = $most))])?
+                $shown $field: $type,
+            )+
         }
 
         impl Default for $name {
@@ -172,12 +180,28 @@ macro_rules! section {
             }
         }
     };
+    ($(#[$about:meta])* $visible:vis struct $($section:tt)+) => {
+        $crate::section!(@section [Debug] $(#[$about])* $visible struct $($section)+);
+    };
 }
 
-/// A deserializer without values that records the field names of a struct.
-struct FieldNames<'f>(&'f mut &'static [&'static str]);
+/// The name in files of an enum variant, by its index.
+pub fn word<'de, T: Deserialize<'de>>(variant: usize) -> &'static str {
+    declared_names::<T>().get(variant).copied().unwrap_or_default()
+}
 
-impl<'de> Deserializer<'de> for FieldNames<'_> {
+/// The field names of a struct, or the variant names of an enum.
+fn declared_names<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
+    let mut names: &[&str] = &[];
+    // Always fails: only the names are needed.
+    let _ = T::deserialize(DeclaredNames(&mut names));
+    names
+}
+
+/// A deserializer without values that records the names.
+struct DeclaredNames<'n>(&'n mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for DeclaredNames<'_> {
     type Error = Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -190,13 +214,23 @@ impl<'de> Deserializer<'de> for FieldNames<'_> {
         Err(Error::custom("there is no value"))
     }
 
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Error> {
+        *self.0 = variants;
+        Err(Error::custom("there is no value"))
+    }
+
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
         Err(Error::custom("there is no value"))
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
-        unit unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        unit unit_struct newtype_struct seq tuple tuple_struct map identifier ignored_any
     }
 }
 

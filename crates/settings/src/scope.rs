@@ -11,7 +11,6 @@ pub struct Scope {
     pub secrets: BTreeMap<String, String>,
     /// The environment of the process.
     pub process: BTreeMap<String, String>,
-    /// The home directory of the current user.
     pub home: Option<PathBuf>,
     /// The root of the session's workspace.
     pub workspace: PathBuf,
@@ -31,7 +30,6 @@ impl fmt::Debug for Scope {
 /// Source of the value of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The profile's secrets.
     Secrets,
     /// The environment of the process.
     Process,
@@ -48,7 +46,6 @@ pub enum Origin {
 pub struct Reference {
     /// Its name, trimmed and without `env:` and default.
     pub name: String,
-    /// Source of its value.
     pub origin: Origin,
     /// Its value; empty if unset.
     pub value: String,

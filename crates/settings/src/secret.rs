@@ -51,7 +51,6 @@ pub struct KnownSecret {
 }
 
 impl KnownSecret {
-    /// Wraps a value and the name shown instead.
     pub fn new(label: impl Into<String>, value: impl Into<String>) -> Self {
         Self { label: label.into(), value: value.into() }
     }

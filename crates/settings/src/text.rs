@@ -23,17 +23,8 @@ pub struct Text {
 pub struct Located {
     /// Its key, dotted.
     pub key: String,
-    line: usize,
-    column: usize,
-    /// The string.
+    pub position: Position,
     pub value: Text,
-}
-
-impl Located {
-    /// Position of the string.
-    pub fn position(&self) -> Position {
-        Position { line: self.line, column: self.column }
-    }
 }
 
 impl JsonSchema for Text {
@@ -99,7 +90,6 @@ impl Text {
         &self.written
     }
 
-    /// The resolved value.
     pub fn value(&self) -> &str {
         self.resolved.as_deref().unwrap_or(&self.written)
     }

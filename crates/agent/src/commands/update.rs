@@ -280,7 +280,7 @@ impl Channel {
                 |value: &str, place: String| Sourced { value: value.trim().to_owned(), place };
             let found = given.map(|(value, option)| set(value, option.to_owned()));
             let found = found.or_else(|| {
-                let place = format!("`update.{key}` at {}", document.line(written?.position()));
+                let place = format!("`update.{key}` at {}", document.line(written?.position));
                 Some(set(written?.value.written(), place))
             });
             let found = found.or_else(|| Some(set(built_in?, "built into the program".to_owned())));

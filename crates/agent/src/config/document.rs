@@ -12,6 +12,11 @@ use settings::{
 
 use crate::diagnostic::Diagnostic;
 
+/// A struct declared with [`settings::section!`].
+pub(crate) trait Section: DeserializeOwned + JsonSchema + Default {}
+
+impl<T: DeserializeOwned + JsonSchema + Default> Section for T {}
+
 /// A parsed file; a missing one is empty.
 pub(crate) struct Document {
     path: PathBuf,
@@ -44,10 +49,7 @@ impl Document {
     }
 
     /// Reads the value of a root key, or the default. References to variables are not resolved.
-    pub(crate) fn section<T>(&self, name: &str) -> Result<T, Diagnostic>
-    where
-        T: DeserializeOwned + JsonSchema + Default,
-    {
+    pub(crate) fn section<T: Section>(&self, name: &str) -> Result<T, Diagnostic> {
         match self.root()?.get(name).filter(|node| !node.is_null()) {
             Some(node) => self.read(name, node),
             None => Ok(T::default()),
@@ -55,19 +57,13 @@ impl Document {
     }
 
     /// Reads keys of the root itself; all others belong to other parts.
-    pub(crate) fn root_keys<T>(&self) -> Result<T, Diagnostic>
-    where
-        T: DeserializeOwned + JsonSchema + Default,
-    {
+    pub(crate) fn root_keys<T: Section>(&self) -> Result<T, Diagnostic> {
         let schema = Schema::of::<T>();
         let known = self.root()?.entries().iter().filter(|(key, _)| schema.has_key("", &key.text));
         self.read("", &Value::Map(known.cloned().collect()).into())
     }
 
-    fn read<T>(&self, name: &str, node: &Node) -> Result<T, Diagnostic>
-    where
-        T: DeserializeOwned + JsonSchema + Default,
-    {
+    fn read<T: Section>(&self, name: &str, node: &Node) -> Result<T, Diagnostic> {
         let (schema, scope) = (Schema::of::<T>(), Scope::default());
         let mut reader = Reader::new(&scope, None, Strictness::Strict);
         (reader.enabled, reader.schema) = (false, Some(&schema));

@@ -9,7 +9,7 @@ use mcp_client::config::env_file::{self, MAX_ENV_FILE_BYTES, MAX_VARIABLES};
 use mcp_client::host::{SecretStore, TokenPlace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use settings::{Scope, section};
+use settings::{Scope, section, word};
 
 use super::{read, read_lossy, write};
 use crate::diagnostic::Diagnostic;
@@ -53,10 +53,7 @@ impl SecretPlace {
     }
 
     pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Keychain => "keychain",
-        }
+        word::<Self>(self as usize)
     }
 }
 
@@ -102,7 +99,7 @@ pub(crate) fn keychain_trouble(error: &io::Error) -> Diagnostic {
 }
 
 /// The secrets of a profile, including pending ones.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct SecretsFile {
     path: PathBuf,
     place: SecretPlace,
@@ -185,9 +182,7 @@ impl SecretsFile {
 
     /// A file that is never written, to generate names of secrets.
     pub(crate) fn scratch() -> Self {
-        let (path, text) = (PathBuf::new(), String::new());
-        let (place, variables) = (SecretPlace::File, BTreeMap::new());
-        SecretsFile { path, place, text, variables, is_changed: false }
+        Self::default()
     }
 
     /// Adds a value under this name, or under a similar one if the name has another value

@@ -9,7 +9,7 @@ pub(super) mod flow;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use settings::{Key, Node, Position, Value};
 use task_loop::untrusted::printable;
 
@@ -131,17 +131,17 @@ impl ServersFile {
             None => (key, None),
         };
         let mut meant = self.servers_json();
-        let mut entry_meant = meant.remove(name).unwrap_or_default();
-        let is_mapping = entry_meant.get(outer).is_some_and(Json::is_object);
-        let (edited, value) = match (inner, value) {
+        let mut server = meant.remove(name).unwrap_or_default();
+        let is_mapping = server.get(outer).is_some_and(Json::is_object);
+        let edited = match (inner, value) {
             (Some(inner), value) if is_mapping => {
-                set(&mut entry_meant[outer], inner, value);
-                (self.edited_key(name, &[outer], inner, value), None)
+                set(&mut server[outer], inner, value);
+                self.edited_key(name, Some(outer), inner, value)
             }
-            (Some(inner), Some(value)) if entry_meant.get(outer).is_none_or(Json::is_null) => {
-                let mut mapping = Json::Object(Map::new());
-                set(&mut mapping, inner, Some(value));
-                (self.edited_key(name, &[], outer, Some(&mapping)), Some(mapping))
+            (Some(inner), Some(value)) if server.get(outer).is_none_or(Json::is_null) => {
+                let mapping = json!({ inner: value });
+                set(&mut server, outer, Some(&mapping));
+                self.edited_key(name, None, outer, Some(&mapping))
             }
             (Some(_), None) => return Ok(()),
             (Some(_), Some(_)) => {
@@ -149,30 +149,27 @@ impl ServersFile {
                 return Err(Diagnostic::configuration(message));
             }
             (None, value) => {
-                set(&mut entry_meant, outer, value);
-                (self.edited_key(name, &[], outer, value), None)
+                set(&mut server, outer, value);
+                self.edited_key(name, None, outer, value)
             }
         };
-        if value.is_some() {
-            set(&mut entry_meant, outer, value.as_ref());
-        }
-        meant.insert(name.to_owned(), entry_meant);
+        meant.insert(name.to_owned(), server);
         self.accept(edited, meant)
     }
 
-    /// The text with a new value of a server's key.
+    /// The text with a new value of a server's key, or of one in its mapping `outer`.
     fn edited_key(
         &self,
         name: &str,
-        path: &[&str],
+        outer: Option<&str>,
         key: &str,
         value: Option<&Json>,
     ) -> Option<String> {
         let mut around = vec![&self.root, self.section()?.1];
         let mut section = self.server(name)?;
-        for step in path {
+        if let Some(outer) = outer {
             around.push(section.1);
-            section = entry(section.1, step)?;
+            section = entry(section.1, outer)?;
         }
         self.edited(&around, section, key, value)
     }
@@ -190,10 +187,7 @@ impl ServersFile {
     }
 
     fn servers_json(&self) -> Map<String, Json> {
-        match self.section().map(|(_, node)| node.to_json()) {
-            Some(Json::Object(servers)) => servers,
-            _ => Map::new(),
-        }
+        self.section().map(|(_, node)| as_object(node.to_json())).unwrap_or_default()
     }
 
     fn added(&self, name: &str, entry: &Json) -> Option<String> {
@@ -299,9 +293,7 @@ fn is_enabled(value: &Json) -> bool {
     match value {
         Json::Bool(enabled) => *enabled,
         Json::Number(number) => number.as_f64() != Some(0.0),
-        Json::String(word) => {
-            !["false", "0", "no", "off"].contains(&word.trim().to_ascii_lowercase().as_str())
-        }
+        Json::String(word) => settings::switch(word) != Some(false),
         _ => true,
     }
 }

@@ -12,7 +12,7 @@ const PLAIN: &str = "_./@:+=,%-${}~()";
 /// is added per level.
 pub(super) fn server(name: &str, entry: &Json, indent: usize, step: usize) -> Vec<String> {
     let mut writer = Writer { lines: Vec::new(), step };
-    writer.field(&scalar(name), entry, indent);
+    writer.value(&format!("{}:", scalar(name)), entry, indent);
     writer.lines
 }
 
@@ -23,17 +23,13 @@ struct Writer {
 
 impl Writer {
     /// `lead` is the text before the value except its separator: a key or a dash.
-    fn field(&mut self, key: &str, value: &Json, indent: usize) {
-        self.value(&format!("{key}:"), value, indent);
-    }
-
     fn value(&mut self, lead: &str, value: &Json, indent: usize) {
         let pad = " ".repeat(indent);
         match value {
             Json::Object(entries) if !entries.is_empty() => {
                 self.lines.push(format!("{pad}{lead}"));
                 for (key, value) in in_order(entries) {
-                    self.field(&scalar(key), value, indent + self.step);
+                    self.value(&format!("{}:", scalar(key)), value, indent + self.step);
                 }
             }
             Json::Array(items) if !items.is_empty() => {

@@ -82,7 +82,7 @@ impl Settings {
                 .or_else(|| of(&scope.process, format!("{name} in the environment")))
                 .or_else(|| {
                     let written = written?;
-                    let place = format!("`{key}` at {}", document.line(written.position()));
+                    let place = format!("`{key}` at {}", document.line(written.position));
                     let value = scope.resolve(written.value.written()).0;
                     let value = value.trim();
                     (!value.is_empty()).then(|| Sourced { value: value.to_owned(), place })
@@ -106,7 +106,7 @@ impl Settings {
         });
         let model = model.map(|model| Sourced {
             value: model.value.written().trim().to_owned(),
-            place: format!("`model` at {}", document.line(model.position())),
+            place: format!("`model` at {}", document.line(model.position)),
         });
         let missing_key = home.env_file().display().to_string();
         Ok(Self { base_url, mcp_url, key, model, missing_key })

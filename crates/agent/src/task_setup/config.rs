@@ -20,24 +20,20 @@ section! {
     /// Defaults for tasks; command-line options override them.
     pub(crate) struct TaskConfig {
         /// Maximum number of model calls per task; see `--max-rounds`.
-        #[schemars(range(min = 1, max = MAX_ROUNDS))]
-        max_rounds: u32 = DEFAULT_ROUNDS,
+        max_rounds: u32 where 1..=MAX_ROUNDS = DEFAULT_ROUNDS,
         /// Maximum duration of a task in minutes; see `--max-time`, which takes seconds.
-        #[schemars(range(min = 0.001, max = MAX_MINUTES))]
         #[schemars(extend("x-unit" = 60))]
         #[schemars(extend("x-wanted" = format!("more than 0 and at most {MAX_MINUTES}")))]
-        max_minutes: f64 = 60.0,
+        max_minutes: f64 where 0.001..=MAX_MINUTES = 60.0,
         /// Maximum cost of a task in credits; no limit by default. See `--max-credits`.
-        #[schemars(range(min = 0, max = 9_000_000_000_u64))]
         #[schemars(extend("x-wanted" = "an amount of credits"))]
-        max_credits: Option<f64>,
+        max_credits: Option<f64> where 0..=9_000_000_000_u64,
         /// API for model calls: `chat` or `responses`.
         #[serde(rename = "api")]
         pub(crate) form: ApiKind = ApiKind::default(),
         /// Share of the context window for tool definitions, in percent. If they need more, the
         /// model searches for tools instead.
-        #[schemars(range(min = 0, max = 100))]
-        pub(crate) tools_share: u8 = 25,
+        pub(crate) tools_share: u8 where 0..=100 = 25,
         /// Offer the tools of the member service to the model.
         #[serde(rename = "member_tools")]
         pub(crate) own_tools: bool = true,
@@ -47,16 +43,14 @@ section! {
         /// window, which costs a model call. Otherwise it is cut.
         summarise: bool = true,
         /// Delete saved conversations that were not used for this many days; by default they stay.
-        #[schemars(range(min = 1, max = 36_500))]
-        pub(crate) keep_days: Option<u32>,
+        pub(crate) keep_days: Option<u32> where 1..=36_500,
         /// Kinds of attachments that models receive: `image`, `document`, `audio`. By default, those
         /// that the service lists for the model, or images and documents if it lists none.
         #[schemars(length(max = 3))]
         pub(crate) attachments: Option<Vec<MediaKind>>,
         /// Maximum length of the longer side of images for models, in pixels. Larger images are
         /// scaled.
-        #[schemars(range(min = 64, max = 8000))]
-        pub(crate) max_image_side: u16 = 1568,
+        pub(crate) max_image_side: u16 where 64..=8000 = 1568,
         /// Additional instructions for every model.
         #[schemars(length(max = MAX_INSTRUCTIONS), extend("x-verbatim" = true))]
         pub(crate) instructions: Option<String>,

@@ -7,7 +7,6 @@ use http::uri::Scheme;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
-/// An address of the file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(extend("format" = "address", "x-type" = "URL"))]
 pub(super) struct Address(
@@ -16,15 +15,10 @@ pub(super) struct Address(
     pub(super) Uri,
 );
 
-pub(super) fn uri<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uri, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-}
-
-/// Same as [`uri`], for an optional address.
-pub(super) fn optional<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Uri>, D::Error> {
-    uri(deserializer).map(Some)
+/// Reads a `Uri` or an `Option<Uri>`.
+pub(super) fn uri<'de, D: Deserializer<'de>, T: From<Uri>>(deserializer: D) -> Result<T, D::Error> {
+    let uri = String::deserialize(deserializer)?.parse::<Uri>();
+    uri.map(T::from).map_err(serde::de::Error::custom)
 }
 
 /// Why an address is invalid, and a hint.
@@ -71,7 +65,6 @@ pub(super) fn parse(written: &str) -> Result<Uri, Fault> {
     Ok(uri)
 }
 
-/// Whether the host is this machine.
 pub fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")

@@ -25,7 +25,6 @@ const FIXED: &[Comparison] = &[
     ("limits.exempt_addresses", |a, b| a.limits.exempt_addresses == b.limits.exempt_addresses),
 ];
 
-/// Keys that a reload can change.
 const CHANGEABLE: &[Comparison] = &[
     ("public_url", |a, b| a.public_url == b.public_url),
     ("artifacts", |a, b| a.artifacts == b.artifacts),
@@ -80,7 +79,6 @@ fn differing<'a>(
     keys.iter().filter(|(_, is_same)| !is_same(old, new)).map(|(key, _)| *key)
 }
 
-/// Positions of unchangeable keys.
 pub(super) fn fixed_keys(root: &Node) -> Vec<(&'static str, Position)> {
     let position = |key: &str| {
         let mut node = Some(root);

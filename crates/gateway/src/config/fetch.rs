@@ -19,14 +19,11 @@ section! {
     #[derive(PartialEq, Eq)]
     pub struct Fetch {
         /// Maximum size of a page after decompression, up to 256 MiB.
-        #[schemars(range(min = 1024, max = 256 * MIB))]
-        pub max_bytes: u64 = 10 * MIB,
+        pub max_bytes: u64 where 1024..=(256 * MIB) = 10 * MIB,
         /// Timeout for reading a page, including redirects.
-        #[serde(with = "Seconds")]
-        pub timeout: Duration = Duration::from_secs(20),
+        pub timeout: Duration as "Seconds" = Duration::from_secs(20),
         /// Maximum number of redirects to follow, up to 20.
-        #[schemars(range(min = 0, max = 20))]
-        pub max_redirects: u32 = 5,
+        pub max_redirects: u32 where 0..=20 = 5,
         /// Follow redirects from https to http.
         pub allow_downgrade: bool,
         /// Obey the robots.txt of each site.
@@ -47,25 +44,19 @@ section! {
         #[schemars(extend("default" = []))]
         pub allow_private: Vec<AllowedPrivate>,
         /// PEM file with additional CA certificates to trust besides the system's.
-        #[schemars(extend("format" = "path", "x-type" = "path"))]
-        #[schemars(extend("x-wanted" = "the path of a PEM file"))]
+        #[schemars(extend("format" = "path", "x-wanted" = "the path of a PEM file"))]
         pub tls_ca_file: Option<PathBuf>,
         /// Maximum number of pages read at the same time.
-        #[schemars(range(min = 1, max = 100_000))]
-        pub concurrency: u32 = 64,
+        pub concurrency: u32 where 1..=100_000 = 64,
         /// Maximum number of pages read from one host at the same time.
-        #[schemars(range(min = 1, max = 100_000))]
-        pub concurrency_per_host: u32 = 4,
+        pub concurrency_per_host: u32 where 1..=100_000 = 4,
         /// How many fetches of pages and images per key and minute may time out or exceed the limits
         /// of the parser. Running fetches count too. Above this limit the service returns 429.
-        #[schemars(range(min = 1, max = 100_000))]
-        pub timeouts_per_minute: u32 = 20,
+        pub timeouts_per_minute: u32 where 1..=100_000 = 20,
         /// Size of the page cache in memory; 0 disables it.
-        #[schemars(range(min = 0, max = 64 * 1024 * MIB))]
-        pub cache_bytes: u64 = 64 * MIB,
+        pub cache_bytes: u64 where 0..=(64 * 1024 * MIB) = 64 * MIB,
         /// How long pages stay in the cache; at most a day.
-        #[serde(rename = "cache_seconds", with = "WholeSeconds")]
-        #[schemars(range(min = 1, max = 86400))]
+        #[serde(rename = "cache_seconds", with = "WholeSeconds::<86400>")]
         pub cache_age: Duration = Duration::from_mins(5),
         /// Share cached pages between members. This saves requests, but `from_cache` reveals that
         /// another member has read the page.

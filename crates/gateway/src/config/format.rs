@@ -6,6 +6,7 @@ use gateway_store::Calendar;
 use http::Uri;
 use http::uri::Authority;
 use ipnet::IpNet;
+use lettre::message::Mailbox;
 use serde_json::Value as Json;
 use settings::{Field, Format, Reader, Value, text_value};
 
@@ -20,24 +21,45 @@ const MAX_ID: usize = 256;
 
 pub(super) const FORMATS: &[Format] = &[
     ("address", |reader, _, field| address(reader, field).map(|uri| uri.to_string().into())),
-    ("alias-name", alias_name),
+    ("alias-name", |reader, _, field| {
+        name(reader, field, "an alias", (128, "._-/:*?", " and the characters `._-/:*?`"))
+    }),
     ("artifacts", store::artifacts_format),
     ("database", store::database_format),
     ("header", header),
     ("health-path", health_path),
-    ("host", host),
+    ("host", |reader, _, field| {
+        entry(reader, field, "a host name such as `ai.example.com`", |text| {
+            let authority: Authority = text.parse().ok()?;
+            (authority.host() == text && !text.is_empty()).then(|| text.to_ascii_lowercase())
+        })
+    }),
     ("listen", listen),
-    ("mailbox", mailbox),
+    // An e-mail address, optionally with a name.
+    ("mailbox", |reader, _, field| {
+        let wanted = "an e-mail address such as `Gateway <gateway@example.com>`";
+        entry(reader, field, wanted, |text| Some(text.parse::<Mailbox>().ok()?.to_string()))
+    }),
     ("micros", micros),
     ("model-id", model_id),
     ("network", |reader, _, field| {
         let wanted = "an IP address or a network such as `10.0.0.0/8`";
         entry(reader, field, wanted, |text| network(text).map(|network| network.to_string()))
     }),
-    ("origin", origin),
+    ("origin", |reader, _, field| {
+        let wanted = "an origin such as `https://app.example.com`, without a path";
+        entry(reader, field, wanted, |text| {
+            let uri: Uri = text.parse().ok()?;
+            let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+            (format!("{scheme}://{authority}") == text).then(|| text.to_owned())
+        })
+    }),
     ("port", port),
     ("private", private),
-    ("provider-name", provider_name),
+    // A name is what comes before the first `/` of an id.
+    ("provider-name", |reader, _, field| {
+        name(reader, field, "a provider", (64, "._-", ", dots, underscores and hyphens"))
+    }),
     ("public-url", public_url),
     ("secret", secret),
     ("time-zone", time_zone),
@@ -47,30 +69,26 @@ pub(super) const FORMATS: &[Format] = &[
 /// An http or https address, without a trailing slash.
 fn address(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Uri> {
     let text = reader.string(field, "an http or https URL")?;
-    let uri = address::parse(text.value().trim());
-    uri.map_err(|Fault(message, hint)| reader.refuse_hinted(field, message, hint)).ok()
-}
-
-/// An e-mail address, optionally with a name.
-fn mailbox(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
-    let wanted = "an e-mail address such as `Gateway <gateway@example.com>`";
-    entry(reader, field, wanted, |text| {
-        text.parse::<lettre::message::Mailbox>().ok().map(|mailbox| mailbox.to_string())
-    })
+    match address::parse(text.value().trim()) {
+        Ok(uri) => Some(uri),
+        Err(Fault(message, hint)) => reader.refuse_hinted(field, message, hint),
+    }
 }
 
 fn public_url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let uri = address(reader, field)?;
     if uri.path() != "/" {
         let hint = "remove the path; clients append `/v1` and `/mcp`";
-        reader.refuse_hinted(field, "must not have a path", hint);
-        return None;
+        return reader.refuse_hinted(field, "must not have a path", hint);
     }
     if address::is_open(&uri) {
         let message =
             "must be an https URL unless the host is this machine: keys would be sent unencrypted";
-        reader.refuse_hinted(field, message, "put a TLS reverse proxy in front of the service");
-        return None;
+        return reader.refuse_hinted(
+            field,
+            message,
+            "put a TLS reverse proxy in front of the service",
+        );
     }
     Some(uri.to_string().into())
 }
@@ -86,8 +104,7 @@ fn listen(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> 
         Some(("localhost", port)) => format!("write `127.0.0.1:{port}`"),
         _ => "host names are not resolved here; for IPv6, write `[::1]:8930`".to_owned(),
     };
-    reader.refuse_hinted(field, format!("must be {wanted}"), hint);
-    None
+    reader.refuse_hinted(field, format!("must be {wanted}"), hint)
 }
 
 /// A secret; warns if it is written literally in the file.
@@ -98,12 +115,10 @@ fn secret(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<J
         && (value.chars().count() as u64) < least
     {
         let message = format!("must be at least {least} characters long");
-        reader.refuse_hinted(field, message, "create one with `openssl rand -hex 32`");
-        return None;
+        return reader.refuse_hinted(field, message, "create one with `openssl rand -hex 32`");
     }
     if !value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
-        reader.refuse(field, "must contain only printable ASCII characters");
-        return None;
+        return reader.refuse(field, "must contain only printable ASCII characters");
     }
     warn_of_plain_text(reader, (&field.key, field.position), &text);
     reader.secrets.whole(&field.key, text);
@@ -126,8 +141,7 @@ fn micros(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<J
     {
         let message =
             format!("must be a whole number of micro-credits, at least 0, found `{written}`");
-        reader.refuse_hinted(field, message, "1 credit is 1000000 micro-credits");
-        return None;
+        return reader.refuse_hinted(field, message, "1 credit is 1000000 micro-credits");
     }
     reader.by_type(schema, field)
 }
@@ -141,12 +155,10 @@ fn entry(
     read: impl Fn(&str) -> Option<String>,
 ) -> Option<Json> {
     let text = reader.string_like(field)?;
-    let value = read(text.value().trim());
-    if value.is_none() {
-        let number = field.entry.max(1);
-        reader.refuse(field, format!("entry {number} is not {wanted}"));
+    match read(text.value().trim()) {
+        Some(value) => Some(value.into()),
+        None => reader.refuse(field, format!("entry {} is not {wanted}", field.entry.max(1))),
     }
-    value.map(Json::from)
 }
 
 /// One address or a CIDR network.
@@ -155,29 +167,10 @@ pub(super) fn network(text: &str) -> Option<IpNet> {
     address.or_else(|| text.parse().ok())
 }
 
-fn host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
-    entry(reader, field, "a host name such as `ai.example.com`", |text| {
-        let authority: Authority = text.parse().ok()?;
-        (authority.host() == text && !text.is_empty()).then(|| text.to_ascii_lowercase())
-    })
-}
-
-fn origin(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
-    let wanted = "an origin such as `https://app.example.com`, without a path";
-    entry(reader, field, wanted, |text| {
-        let uri: Uri = text.parse().ok()?;
-        let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
-        (format!("{scheme}://{authority}") == text).then(|| text.to_owned())
-    })
-}
-
 fn port(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.string_like(field)?;
-    let port = text.value().trim().parse::<u16>().ok().filter(|port| *port > 0);
-    if port.is_none() {
-        reader.refuse(field, "must be a list of ports, each from 1 to 65535");
-    }
-    port.map(Json::from)
+    let port = text.value().trim().parse::<u16>().unwrap_or_default();
+    reader.accept(field, port, port > 0, "must be a list of ports, each from 1 to 65535")
 }
 
 fn private(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
@@ -188,8 +181,7 @@ fn private(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json>
     }
     let shown: String = text.shown().chars().take(100).collect();
     let hint = "write `wiki.internal`, `wiki.internal:8080`, `10.1.2.0/24` or `[fd00::1]`";
-    reader.refuse_hinted(field, format!("`{shown}` is not a host or a network"), hint);
-    None
+    reader.refuse_hinted(field, format!("`{shown}` is not a host or a network"), hint)
 }
 
 fn user_agent(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
@@ -207,8 +199,7 @@ fn user_agent(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Js
         "must be at most {MAX_AGENT} printable ASCII characters and start with a name of letters, \
          `-` and `_` that robots.txt rules can match"
     );
-    reader.refuse_hinted(field, message, "for example `example-reader/1.0`");
-    None
+    reader.refuse_hinted(field, message, "for example `example-reader/1.0`")
 }
 
 /// The IANA name of a time zone.
@@ -228,15 +219,6 @@ fn health_path(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<J
     reader.accept(field, path, is_path, message)
 }
 
-/// A name: what comes before the first `/` of an id.
-fn provider_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
-    name(reader, field, "a provider", (64, "._-", ", dots, underscores and hyphens"))
-}
-
-fn alias_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
-    name(reader, field, "an alias", (128, "._-/:*?", " and the characters `._-/:*?`"))
-}
-
 fn name(
     reader: &mut Reader<'_>,
     field: &Field<'_>,
@@ -252,10 +234,9 @@ fn name(
 
 /// The id of a model is part of addresses, price lists and logs.
 fn model_id(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
-    let Some(text) = reader.scalar(&field.key, field.position, field.node) else {
+    let Some(text) = reader.scalar(field) else {
         let kind = field.node.kind();
-        reader.refuse(field, format!("must be a model id, found {kind}"));
-        return None;
+        return reader.refuse(field, format!("must be a model id, found {kind}"));
     };
     let id = text.value().trim();
     let is_id = (1..=MAX_ID).contains(&id.len())

@@ -21,20 +21,16 @@ section! {
     #[derive(PartialEq, Eq)]
     pub struct Limits {
         /// Maximum size of a request body, up to 1 GiB.
-        #[schemars(range(min = 1024, max = GIB))]
-        pub max_body_bytes: u64 = 32 * MIB,
+        pub max_body_bytes: u64 where 1024..=GIB = 32 * MIB,
         /// Total size of large bodies (over 64 KiB) that are parsed at the same time. Further
         /// requests wait and get 503 after `body_timeout`. Values below `max_body_bytes` are raised
         /// to it.
-        #[schemars(range(min = 1024, max = 16 * GIB))]
-        pub parsing_bytes: u64 = 256 * MIB,
+        pub parsing_bytes: u64 where 1024..=(16 * GIB) = 256 * MIB,
         /// Maximum size of a request head, from 8192 bytes to 1 MiB.
-        #[schemars(range(min = 8192, max = 1_048_576))]
-        pub max_header_bytes: u32 = 64 * 1024,
+        pub max_header_bytes: u32 where 8192..=1_048_576 = 64 * 1024,
         /// Maximum number of client connections. At the limit, a new connection replaces the oldest
         /// idle one that never sent a valid key.
-        #[schemars(range(min = 1, max = 1_000_000))]
-        pub max_connections: u32 = 10_000,
+        pub max_connections: u32 where 1..=1_000_000 = 10_000,
         /// Maximum number of connections from one client address (IPv6: from one /64 network).
         /// Further connections are closed. 0 disables the limit.
         #[serde(deserialize_with = "none_if_zero")]
@@ -48,31 +44,24 @@ section! {
         #[schemars(extend("default" = null))]
         pub exempt_addresses: Vec<IpNet> = loopback(),
         /// Timeout for receiving a request head.
-        #[serde(with = "Seconds")]
-        pub header_timeout: Duration = Duration::from_secs(10),
+        pub header_timeout: Duration as "Seconds" = Duration::from_secs(10),
         /// Close a connection that stays idle for this long.
-        #[serde(with = "Seconds")]
-        pub idle_timeout: Duration = Duration::from_secs(75),
+        pub idle_timeout: Duration as "Seconds" = Duration::from_secs(75),
         /// Timeout for receiving a request body.
-        #[serde(with = "Seconds")]
-        pub body_timeout: Duration = Duration::from_mins(1),
+        pub body_timeout: Duration as "Seconds" = Duration::from_mins(1),
         /// Write timeout: close the connection if the client stops reading for this long.
-        #[serde(with = "Seconds")]
-        pub write_timeout: Duration = Duration::from_mins(1),
+        pub write_timeout: Duration as "Seconds" = Duration::from_mins(1),
         /// Interval of keep-alive comments on an idle stream; 0 disables them.
-        #[serde(with = "SecondsOrZero")]
-        pub keepalive_comment: Option<Duration> = Some(Duration::from_secs(15)),
+        pub keepalive_comment: Option<Duration> as "SecondsOrZero" = Some(Duration::from_secs(15)),
         /// Maximum duration of a stream.
         #[serde(rename = "max_stream_seconds", with = "Seconds")]
         pub max_stream: Duration = Duration::from_hours(1),
         /// Maximum size of a provider's response, up to 1 GiB.
-        #[schemars(range(min = 1024, max = GIB))]
-        pub max_answer_bytes: u64 = 64 * MIB,
+        pub max_answer_bytes: u64 where 1024..=GIB = 64 * MIB,
         /// Number of processes that parse pages, PDF files, images and audio, from 2 to 1024.
         /// Default: one per core, from 2 to 16. Each may use 512 MiB plus four times the size of
         /// the largest document.
-        #[schemars(range(min = 2, max = 1024))]
-        pub parser_workers: Option<u32>,
+        pub parser_workers: Option<u32> where 2..=1024,
         /// Grace period for running requests after the service receives a stop signal; 0 stops at
         /// once.
         #[serde(rename = "drain_seconds", with = "SecondsOrZero")]
@@ -87,11 +76,9 @@ section! {
     #[derive(Copy, PartialEq, Eq)]
     pub struct NewKeys {
         /// Requests per minute.
-        #[schemars(range(min = 1, max = 10_000_000))]
-        pub requests_per_minute: Option<u32>,
+        pub requests_per_minute: Option<u32> where 1..=10_000_000,
         /// Concurrent requests.
-        #[schemars(range(min = 1, max = 1_000_000))]
-        pub concurrency: Option<u32>,
+        pub concurrency: Option<u32> where 1..=1_000_000,
         /// Total spend in micro-credits.
         #[schemars(with = "Option<Micros>")]
         pub spend_micros: Option<i64>,
@@ -114,7 +101,6 @@ pub struct NewBudget {
 }
 
 impl NewKeys {
-    /// Default limits of a new key.
     pub fn limits(&self) -> ledger::Limits {
         let budget = |NewBudget { amount_micros, period }: NewBudget| {
             budget::parse(BudgetBody { amount_micros, period })

@@ -23,17 +23,15 @@ section! {
         #[schemars(with = "Option<String>", extend("format" = "artifacts", "default" = null))]
         pub place: Artifacts,
         /// How long to keep runs and their files, in days; at most 3650.
-        #[serde(rename = "days", with = "Days")]
-        #[schemars(range(min = 1, max = 3650))]
+        #[serde(rename = "days", with = "Days::<3650>")]
         pub kept: Duration = Duration::from_hours(30 * 24),
         /// Maximum size of a file, up to 1 GiB.
-        #[schemars(range(min = 1024, max = 1024 * MIB))]
-        pub max_bytes: u64 = 64 * MIB,
+        pub max_bytes: u64 where 1024..=(1024 * MIB) = 64 * MIB,
         /// Region of the bucket.
         #[schemars(extend("x-wanted" = "the region of a bucket"))]
         pub region: String = "us-east-1".to_owned(),
         /// URL of the S3 server, if it is not the default of the region.
-        #[serde(deserialize_with = "address::optional")]
+        #[serde(deserialize_with = "address::uri")]
         #[schemars(with = "Option<Address>")]
         pub endpoint: Option<Uri>,
         /// Access key ID: `${NAME}`. Without it, the role of the machine is used.
@@ -48,11 +46,9 @@ section! {
     #[derive(Copy, PartialEq, Eq)]
     pub struct Media {
         /// Maximum number of images per request, up to 10.
-        #[schemars(range(min = 1, max = 10))]
-        pub max_images: u32 = 1,
+        pub max_images: u32 where 1..=10 = 1,
         /// Maximum length of the text of a speech request, in characters.
-        #[schemars(range(min = 1, max = 1_000_000))]
-        pub max_text_chars: u32 = 4096,
+        pub max_text_chars: u32 where 1..=1_000_000 = 4096,
     }
 }
 
@@ -61,11 +57,10 @@ section! {
     #[derive(PartialEq, Eq)]
     pub struct Downloads {
         /// Folder of the files.
-        #[schemars(extend("format" = "path", "x-type" = "path"))]
-        #[schemars(extend("x-wanted" = "the path of a folder"))]
+        #[schemars(extend("format" = "path", "x-wanted" = "the path of a folder"))]
         pub folder: PathBuf = "downloads".into(),
         /// Signing key. Needed for publishing only.
-        #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a file"))]
+        #[schemars(extend("format" = "path", "x-wanted" = "the path of a file"))]
         pub key_file: PathBuf = "downloads.key".into(),
     }
 }

@@ -5,82 +5,75 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use settings::section;
+use settings::{section, word};
 
 use super::price::{Micros, Operation};
 
-/// Maximum number of models per provider.
 pub const MAX_MODELS: usize = 4096;
-/// Longest model description, in characters.
 pub(super) const MAX_DESCRIPTION: usize = 2000;
-/// Maximum context length, in tokens.
 pub(super) const MAX_CONTEXT: u64 = 1_000_000_000;
 
-/// Settings of a model. `models` may also be a list of ids, and a model without settings may have
-/// no value.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>, extend("x-order" = [
-    "name", "path", "context_length", "max_n", "max_tokens", "max_message_bytes", "max_images",
-    "capabilities", "price_micros", "description",
-]))]
-pub struct Model {
-    /// What follows the name of the provider and a `/` in its full id.
-    #[serde(skip)]
-    pub id: String,
-    /// The model's name at the provider. Default: its id.
-    #[serde(rename = "name")]
-    #[schemars(extend("default" = null, "x-wanted" = "the model's name at the provider"))]
-    pub upstream_name: String,
-    /// `local`: path of the model file, relative to the folder of this file. Default: `NAME.gguf`
-    /// in `folder`.
-    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a file"))]
-    pub path: Option<PathBuf>,
-    /// Context length in tokens.
-    #[schemars(range(min = 1, max = MAX_CONTEXT))]
-    pub context_length: Option<u64>,
-    /// What the model can be used for: `chat`, `responses`, `research`, `image`, `speech`,
-    /// `transcription`, `embeddings`, `moderation`, `rerank`, `web_search`, `web_fetch`. `espeak`
-    /// voices support only `speech`; `local` models support no media.
-    #[schemars(length(min = 1), extend("x-empty" = "must name at least one capability"))]
-    pub capabilities: Vec<Capability>,
-    /// Price of a request. Default: from the price list.
-    #[schemars(with = "Option<Micros>")]
-    pub price_micros: Option<i64>,
-    /// Description of the model, at most 2000 characters.
-    #[schemars(length(max = MAX_DESCRIPTION), extend("x-wanted" = "a string"))]
-    pub description: Option<String>,
-    /// How much one request may ask of it.
-    #[serde(flatten)]
-    pub caps: Caps,
+section! {
+    /// Settings of a model. `models` may also be a list of ids, and a model without settings may
+    /// have no value.
+    #[derive(PartialEq, Eq)]
+    #[schemars(extend("x-order" = [
+        "name", "path", "context_length", "max_n", "max_tokens", "max_message_bytes", "max_images",
+        "capabilities", "price_micros", "description",
+    ]))]
+    pub struct Model {
+        /// What follows the name of the provider and a `/` in its full id.
+        #[serde(skip)]
+        pub id: String,
+        /// The model's name at the provider. Default: its id.
+        #[serde(rename = "name")]
+        #[schemars(extend("default" = null, "x-wanted" = "the model's name at the provider"))]
+        pub upstream_name: String,
+        /// `local`: path of the model file, relative to the folder of this file. Default:
+        /// `NAME.gguf` in `folder`.
+        #[schemars(extend("format" = "path", "x-wanted" = "the path of a file"))]
+        pub path: Option<PathBuf>,
+        /// Context length in tokens.
+        pub context_length: Option<u64> where 1..=MAX_CONTEXT,
+        /// What the model can be used for: `chat`, `responses`, `research`, `image`, `speech`,
+        /// `transcription`, `embeddings`, `moderation`, `rerank`, `web_search`, `web_fetch`.
+        /// `espeak` voices support only `speech`; `local` models support no media.
+        #[schemars(length(min = 1), extend("x-empty" = "must name at least one capability"))]
+        pub capabilities: Vec<Capability> = vec![Capability::Chat, Capability::Responses],
+        /// Price of a request. Default: from the price list.
+        #[schemars(with = "Option<Micros>")]
+        pub price_micros: Option<i64>,
+        /// Description of the model, at most 2000 characters.
+        #[schemars(length(max = MAX_DESCRIPTION), extend("x-wanted" = "a string"))]
+        pub description: Option<String>,
+        /// How much one request may ask of it.
+        #[serde(flatten)]
+        pub caps: Caps,
+    }
 }
 
-/// How much one request may ask of a model; `None` for no cap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Caps {
-    /// Maximum number of choices (`n`) per request. A request for more is rejected.
-    #[serde(rename = "max_n")]
-    #[schemars(range(min = 1, max = 1000))]
-    pub n: Option<u32>,
-    /// Maximum number of tokens of a response (`max_tokens`, `max_completion_tokens`,
-    /// `max_output_tokens`). A request for more is rejected; a request without a limit is sent with
-    /// this one.
-    #[serde(rename = "max_tokens")]
-    #[schemars(range(min = 1, max = MAX_CONTEXT))]
-    pub tokens: Option<u64>,
-    /// Maximum size of a conversation in bytes of JSON, including images and earlier responses.
-    #[serde(rename = "max_message_bytes")]
-    #[schemars(range(min = 1, max = 1024 * 1024 * 1024))]
-    pub message_bytes: Option<u64>,
-    /// Maximum number of images in a conversation.
-    #[serde(rename = "max_images")]
-    #[schemars(range(min = 0, max = 10_000))]
-    pub images: Option<u32>,
+section! {
+    /// How much one request may ask of a model; `None` for no cap.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Caps {
+        /// Maximum number of choices (`n`) per request. A request for more is rejected.
+        #[serde(rename = "max_n")]
+        pub n: Option<u32> where 1..=1000,
+        /// Maximum number of tokens of a response (`max_tokens`, `max_completion_tokens`,
+        /// `max_output_tokens`). A request for more is rejected; a request without a limit is sent
+        /// with this one.
+        #[serde(rename = "max_tokens")]
+        pub tokens: Option<u64> where 1..=MAX_CONTEXT,
+        /// Maximum size of a conversation in bytes of JSON, including images and earlier responses.
+        #[serde(rename = "max_message_bytes")]
+        pub message_bytes: Option<u64> where 1..=(1024 * 1024 * 1024),
+        /// Maximum number of images in a conversation.
+        #[serde(rename = "max_images")]
+        pub images: Option<u32> where 0..=10_000,
+    }
 }
 
 impl Caps {
-    /// Takes missing caps from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -112,46 +105,22 @@ impl Caps {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Capability {
-    /// Chat completions.
     Chat,
-    /// Responses.
     Responses,
-    /// Research jobs.
     Research,
-    /// Image generation.
     Image,
-    /// Speech generation.
     Speech,
-    /// Speech transcription.
     Transcription,
-    /// Text embeddings.
     Embeddings,
-    /// Moderation of texts and images.
     Moderation,
-    /// Reranking of documents by relevance.
     Rerank,
-    /// Web search.
     WebSearch,
-    /// Reading pages.
     WebFetch,
 }
 
 impl Capability {
-    /// Its name in the configuration and on the wire.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-            Self::Research => "research",
-            Self::Image => "image",
-            Self::Speech => "speech",
-            Self::Transcription => "transcription",
-            Self::Embeddings => "embeddings",
-            Self::Moderation => "moderation",
-            Self::Rerank => "rerank",
-            Self::WebSearch => "web_search",
-            Self::WebFetch => "web_fetch",
-        }
+        word::<Self>(self as usize)
     }
 
     /// The operation that it is charged as, if one model provides it.
@@ -168,26 +137,10 @@ impl Capability {
     }
 }
 
-impl Default for Model {
-    fn default() -> Self {
-        Self::new("")
-    }
-}
-
 impl Model {
-    /// A model with only its id known.
     pub fn new(id: impl Into<String>) -> Self {
         let id = id.into();
-        Self {
-            upstream_name: id.clone(),
-            id,
-            path: None,
-            context_length: None,
-            capabilities: vec![Capability::Chat, Capability::Responses],
-            price_micros: None,
-            description: None,
-            caps: Caps::default(),
-        }
+        Self { upstream_name: id.clone(), id, ..Self::default() }
     }
 }
 

@@ -11,7 +11,6 @@ use settings::section;
 /// Maximum price of one request, in micro-credits: 10⁹ credits. Every whole number up to it is
 /// exact in the file.
 pub const MAX_PRICE_MICROS: i64 = 1_000_000_000_000_000;
-/// Maximum entries in the price list.
 pub const MAX_PRICES: usize = 4096;
 /// Default price of a request that uses an upstream.
 pub(super) const DEFAULT_PRICE_MICROS: i64 = 1000;
@@ -106,18 +105,15 @@ impl JsonSchema for Micros {
 }
 
 impl Operation {
-    /// All operations.
     pub fn all() -> impl Iterator<Item = Self> {
         OPERATIONS.iter().map(|(operation, ..)| *operation)
     }
 
-    /// Its name in the price list.
     pub fn word(self) -> &'static str {
         OPERATIONS.iter().find(|(known, ..)| *known == self).map_or("chat", |(_, word, ..)| word)
     }
 }
 
-/// The price list.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "PricesFile")]
 pub struct Prices {
@@ -145,12 +141,10 @@ impl Prices {
         self.models.iter().find(|(pattern, _)| pattern.as_str() == name).map(|(_, price)| *price)
     }
 
-    /// Price of an operation without a model.
     pub fn default_of(&self, operation: Operation) -> i64 {
         self.defaults.iter().find(|(known, _)| *known == operation).map_or(0, |(_, price)| *price)
     }
 
-    /// The models and globs of the list.
     pub fn models(&self) -> &[(Pattern, i64)] {
         &self.models
     }
@@ -161,12 +155,10 @@ impl Prices {
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Wraps a pattern.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self(pattern.into())
     }
 
-    /// The original text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

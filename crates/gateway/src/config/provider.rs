@@ -9,51 +9,36 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Uri};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use settings::{Seconds, section};
+use settings::{Seconds, section, word};
 
 use super::model::Model;
 use super::secret::Secret;
 
-/// Maximum number of providers.
 pub const MAX_PROVIDERS: usize = 256;
-/// Maximum extra headers per provider.
 pub const MAX_HEADERS: usize = 64;
-/// Maximum weight of a provider or target.
 pub(super) const MAX_WEIGHT: u32 = 1_000_000;
 
-/// API key and headers for an upstream.
 pub(super) type Credentials = (Option<Secret>, Vec<(HeaderName, HeaderValue)>);
 
-/// One upstream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
     /// Its name: the prefix of the full ids of its models.
     pub name: String,
-    /// Its protocol.
     pub kind: Kind,
     /// Base of the paths of its operations, without a trailing slash. Unused for a program.
     pub base_url: Uri,
-    /// The program, if the provider is one.
     pub program: Option<PathBuf>,
-    /// Settings of a `local` provider.
     pub local: Option<Local>,
-    /// Its API key.
     pub api_key: Option<Secret>,
     /// Extra headers of every request; values are marked as sensitive.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The configured models.
     pub models: Vec<Model>,
-    /// Whether to list its models automatically.
     pub discover: bool,
-    /// Timeouts of its requests.
     pub timeouts: Timeouts,
     /// Maximum concurrent requests; `None` for unlimited.
     pub max_concurrency: Option<u32>,
-    /// Default weight of its targets.
     pub weight: u32,
-    /// How to call it for responses.
     pub responses: Responses,
-    /// Whether to request usage figures for streams.
     pub stream_usage: bool,
     /// Health checks; `None` disables them.
     pub health: Option<Health>,
@@ -61,12 +46,10 @@ pub struct Provider {
     pub tls_ca_file: Option<PathBuf>,
 }
 
-/// Protocol of an upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// The `OpenAI` Chat Completions API.
     OpenAi,
-    /// Anthropic Messages.
     Anthropic,
     /// The program espeak-ng on this machine.
     Espeak,
@@ -88,14 +71,8 @@ impl Provider {
 }
 
 impl Kind {
-    /// Its name in the configuration.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Anthropic => "anthropic",
-            Self::Espeak => "espeak",
-            Self::Local => "local",
-        }
+        word::<Self>(self as usize)
     }
 
     fn default_base(self) -> Uri {
@@ -107,16 +84,12 @@ impl Kind {
     }
 }
 
-/// How to call an upstream for responses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Responses {
-    /// Detect what the provider supports.
     #[default]
     Auto,
-    /// Pass requests through.
     Native,
-    /// Translate requests to chat completions.
     Bridged,
 }
 
@@ -125,15 +98,12 @@ section! {
     #[derive(Copy, PartialEq, Eq)]
     pub struct Timeouts {
         /// Timeout for connecting, including TLS.
-        #[serde(with = "Seconds")]
-        pub connect: Duration = Duration::from_secs(10),
+        pub connect: Duration as "Seconds" = Duration::from_secs(10),
         /// Timeout from the request to the first byte of the response. For searches: to the end of
         /// the response, by default 15.
-        #[serde(with = "Seconds")]
-        pub first_byte: Duration = Duration::from_mins(5),
+        pub first_byte: Duration as "Seconds" = Duration::from_mins(5),
         /// Timeout between two parts of a response.
-        #[serde(with = "Seconds")]
-        pub idle: Duration = Duration::from_mins(2),
+        pub idle: Duration as "Seconds" = Duration::from_mins(2),
     }
 }
 
@@ -146,51 +116,57 @@ section! {
         #[schemars(extend("format" = "health-path"))]
         pub path: String = "/models".to_owned(),
         /// Interval between probes.
-        #[serde(with = "Seconds")]
-        pub interval: Duration = Duration::from_secs(30),
+        pub interval: Duration as "Seconds" = Duration::from_secs(30),
         /// Timeout of a probe.
-        #[serde(with = "Seconds")]
-        pub timeout: Duration = Duration::from_secs(5),
+        pub timeout: Duration as "Seconds" = Duration::from_secs(5),
         /// Eject the provider after this many consecutive failures. Only failures that members
         /// cannot cause count: connection errors, timeouts at the start of a stream, a rejected API
         /// key, and server errors.
-        #[schemars(range(min = 1, max = 1000))]
-        pub failures: u32 = 3,
+        pub failures: u32 where 1..=1000 = 3,
         /// Minimum time that a provider stays ejected; then one request may try it again.
-        #[serde(with = "Seconds")]
-        pub eject: Duration = Duration::from_secs(15),
+        pub eject: Duration as "Seconds" = Duration::from_secs(15),
     }
 }
 
-/// Settings of local model files.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Local {
-    /// Folder of model files without a path of their own.
-    pub folder: PathBuf,
-    /// Maximum tokens of a conversation, including the response.
-    pub window: u32,
-    /// Maximum number of concurrent responses per file.
-    pub at_once: u32,
-    /// Maximum queue length.
-    pub waiting: u32,
-    /// Unload a file after this long without requests.
-    pub idle: Duration,
-    /// System message of conversations without one. Default: the one of the model.
-    pub system: Option<String>,
-    /// Default sampling temperature; 0 always takes the most likely token.
-    pub temperature: f32,
-    /// Default nucleus sampling threshold.
-    pub top_p: f32,
-    /// Default repeat penalty; above 1 makes repeats less likely.
-    pub repeat_penalty: f32,
+section! {
+    /// Settings of local model files.
+    #[derive(PartialEq)]
+    pub struct Local {
+        /// Folder of model files without a path of their own.
+        #[serde(skip)]
+        pub folder: PathBuf,
+        /// Maximum number of concurrent responses per file.
+        #[serde(skip)]
+        pub at_once: u32,
+        /// `local`: context window in tokens, including the response; capped at the context length
+        /// of the model. Bounds the memory that each running conversation uses.
+        #[schemars(range(min = 128, max = 1_048_576), extend("x-kinds" = ["local"]))]
+        pub window: u32 = 2048,
+        /// `local`: maximum number of queued requests per model. When the queue is full, the
+        /// service returns 429.
+        #[serde(rename = "max_waiting")]
+        #[schemars(range(min = 0, max = 10_000), extend("x-kinds" = ["local"]))]
+        pub waiting: u32 = 8,
+        /// `local`: unload a model after this long without requests.
+        #[schemars(extend("x-kinds" = ["local"]))]
+        pub idle: Duration as "Seconds" = Duration::from_mins(10),
+        /// `local`: system message for conversations without one. Default: the one of the model.
+        #[schemars(extend("x-kinds" = ["local"], "x-wanted" = "a string", "x-verbatim" = true))]
+        pub system: Option<String>,
+        /// `local`: default sampling temperature, from 0 (always the most likely token) to 2.
+        #[schemars(range(min = 0, max = 2), extend("x-kinds" = ["local"], "default" = 0.2))]
+        pub temperature: f32 = 0.2,
+        /// `local`: default nucleus sampling threshold, from 0.01 to 1.
+        #[schemars(range(min = 0.01, max = 1), extend("x-kinds" = ["local"], "default" = 0.95))]
+        pub top_p: f32 = 0.95,
+        /// `local`: default penalty for repeated tokens, from 0.5 to 2; 1 disables it.
+        #[schemars(range(min = 0.5, max = 2), extend("x-kinds" = ["local"], "default" = 1.1))]
+        pub repeat_penalty: f32 = 1.1,
+    }
 }
 
-/// File extension of model files.
 pub const GGUF: &str = "gguf";
 
-/// Valid temperatures of a request.
 pub const TEMPERATURES: RangeInclusive<f32> = 0.0..=2.0;
-/// Valid nucleus sampling thresholds of a request.
 pub const TOP_PS: RangeInclusive<f32> = 0.01..=1.0;
-/// Valid repeat penalties of a request.
 pub const REPEAT_PENALTIES: RangeInclusive<f32> = 0.5..=2.0;

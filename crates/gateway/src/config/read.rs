@@ -1,17 +1,20 @@
-//! Reads the text of `gateway.yaml` into a configuration, or all problems with it.
+//! Reads the text of `gateway.yaml` into a configuration, or all problems with it; the reference
+//! page of its schema.
 
 use std::path::Path;
 use std::sync::LazyLock;
 
 use settings::{
-    Field, KnownSecret, Node, Position, Problem, Reader, Schema, Scope, Strictness, Value, in_order,
+    Field, KnownSecret, MAX_CONFIG_BYTES, MAX_PROBLEMS, Node, Position, Problem, Reader, Schema,
+    Scope, Strictness, Value, in_order, limits_table,
 };
 
-use super::Config;
 use super::changes::{fixed_changes, fixed_keys};
 use super::format::FORMATS;
+use super::{
+    Config, MAX_ALIASES, MAX_HEADERS, MAX_MODELS, MAX_PRICES, MAX_PROVIDERS, MAX_TARGETS, example,
+};
 
-/// A parsed file.
 #[derive(Debug, Clone)]
 pub struct Reading {
     /// The configuration; `None` if any problem is an error.
@@ -26,9 +29,26 @@ pub struct Reading {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<Config>);
 
-/// The schema of the file.
 pub fn schema() -> &'static Schema {
     &SCHEMA
+}
+
+/// `docs/gateway-config.md`.
+pub fn reference() -> String {
+    let limits = limits_table(&[
+        ("file size", format!("{MAX_CONFIG_BYTES} bytes")),
+        ("reported problems", MAX_PROBLEMS.to_string()),
+        ("providers", MAX_PROVIDERS.to_string()),
+        ("models per provider", MAX_MODELS.to_string()),
+        ("extra headers per provider", MAX_HEADERS.to_string()),
+        ("aliases", MAX_ALIASES.to_string()),
+        ("models per alias", MAX_TARGETS.to_string()),
+        ("models and globs in the price list", MAX_PRICES.to_string()),
+    ]);
+    include_str!("page.md")
+        .replace("<!-- example -->\n", example())
+        .replace("<!-- keys -->\n", &schema().chapters("The file"))
+        .replace("<!-- limits -->\n", &limits)
 }
 
 /// Reads the text of `gateway.yaml`. Relative paths start from `folder`, where the file is. All

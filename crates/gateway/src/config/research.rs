@@ -18,26 +18,20 @@ section! {
         #[schemars(extend("x-wanted" = "the id of a chat model"))]
         pub model: Option<String>,
         /// Number of jobs that one process runs at the same time; 0 runs none.
-        #[schemars(range(min = 0, max = 1000))]
-        pub workers: u32 = 2,
+        pub workers: u32 where 0..=1000 = 2,
         /// Maximum number of queued and running jobs per member. Above this limit the service
         /// returns 429.
-        #[schemars(range(min = 1, max = 1_000_000))]
-        pub max_jobs_per_member: u32 = 10,
+        pub max_jobs_per_member: u32 where 1..=1_000_000 = 10,
         /// How long a worker keeps a job without renewing its claim, for example after a crash.
-        #[serde(rename = "lease_seconds", with = "WholeSeconds")]
-        #[schemars(range(min = 1, max = 3600))]
+        #[serde(rename = "lease_seconds", with = "WholeSeconds::<3600>")]
         pub lease: Duration = Duration::from_secs(30),
         /// Maximum number of attempts of a step before the job fails and is refunded; at most 100.
-        #[schemars(range(min = 1, max = 100))]
-        pub attempts: u32 = 3,
+        pub attempts: u32 where 1..=100 = 3,
         /// Maximum time from creation to end of a job, in hours; at most 720.
-        #[serde(rename = "expire_hours", with = "Hours")]
-        #[schemars(range(min = 1, max = 720))]
+        #[serde(rename = "expire_hours", with = "Hours::<720>")]
         pub expire: Duration = Duration::from_hours(24),
         /// How long to keep ended jobs, in days; at most 3650.
-        #[serde(rename = "keep_days", with = "Days")]
-        #[schemars(range(min = 1, max = 3650))]
+        #[serde(rename = "keep_days", with = "Days::<3650>")]
         pub kept: Duration = Duration::from_hours(30 * 24),
         /// Secret for signing webhooks, at least 32 characters: `whsec_` and base64, or any text.
         /// Without it, webhooks are disabled.
@@ -45,8 +39,7 @@ section! {
         pub webhook_secret: Option<Secret>,
         /// Wait before the first retry of a failed webhook. Each further wait is four times as
         /// long.
-        #[serde(with = "Seconds")]
-        pub webhook_retry: Duration = Duration::from_secs(5),
+        pub webhook_retry: Duration as "Seconds" = Duration::from_secs(5),
         /// A few pages.
         pub quick: Depth = depth([1, 2, 4], 20, 100_000, 5),
         /// A moderate number of pages.
@@ -90,7 +83,6 @@ pub struct Depth {
 }
 
 impl Research {
-    /// The preset of a depth.
     pub fn depth(&self, depth: wire::research::Depth) -> &Depth {
         match depth {
             wire::research::Depth::Quick => &self.quick,

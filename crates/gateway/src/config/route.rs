@@ -16,7 +16,6 @@ use super::provider::MAX_WEIGHT;
 
 pub(super) use resolve::{check_prices, resolve};
 
-/// Maximum number of aliases.
 pub const MAX_ALIASES: usize = 1024;
 /// Maximum number of models behind one alias.
 pub const MAX_TARGETS: usize = 64;
@@ -25,7 +24,6 @@ const TARGETS: &str = "must name 1 to 64 models";
 /// Another name for models.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Alias {
-    /// The name that clients give.
     #[serde(skip)]
     pub name: String,
     /// What it leads to: groups in the order they are tried. None is empty.
@@ -45,14 +43,10 @@ pub struct Alias {
     pub caps: Caps,
 }
 
-/// A model that an alias leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The name of its provider.
     pub provider: String,
-    /// Its id at that provider.
     pub model: String,
-    /// Its weight within its group.
     pub weight: u32,
 }
 
@@ -106,9 +100,7 @@ pub(super) struct Written {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// Tried in order.
     Fallback,
-    /// Chosen by weight.
     Weighted,
 }
 

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
-use settings::{SecondsOrZero, section};
+use serde::Deserialize;
+use settings::{Seconds, SecondsOrZero, section, word};
 
 use super::provider::{Credentials, Health, Provider, Timeouts};
 use super::store::Database;
 
-/// Folder of indexes, next to the database.
 const INDEX_FOLDER: &str = "search-index";
 /// Timeouts of search providers; `first_byte` covers the whole response.
 pub(super) const TIMEOUTS: Timeouts = Timeouts {
@@ -55,50 +55,49 @@ impl Search {
     }
 }
 
-/// One provider of results.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SearchProvider {
-    /// A service on the network.
     Remote {
-        /// Its API.
         kind: SearchKind,
         /// Connection and health checks, as for an upstream of models.
         upstream: Box<Provider>,
     },
-    /// An index of local files.
     Index(Index),
 }
 
-/// API of a search provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SearchKind {
-    /// The JSON interface of `SearXNG`.
     Searxng,
-    /// The Brave Search API.
     Brave,
-    /// The Tavily API.
     Tavily,
 }
 
-/// An index of files.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Index {
-    /// Its name.
-    pub name: String,
-    /// Indexed folder.
-    pub folder: PathBuf,
-    /// Base URL of the results; relative paths of files are appended.
-    pub base_url: Option<Uri>,
-    /// Folder of the index itself.
-    pub index_folder: PathBuf,
-    /// Interval of scans for changed files.
-    pub rescan: Duration,
-    /// Maximum size of an indexed file.
-    pub max_file_bytes: u64,
+section! {
+    /// An index of files.
+    #[derive(PartialEq, Eq)]
+    pub struct Index {
+        #[serde(skip)]
+        pub name: String,
+        #[serde(skip)]
+        pub folder: PathBuf,
+        /// Base URL of the results; relative paths of files are appended.
+        #[serde(skip)]
+        pub base_url: Option<Uri>,
+        /// `index`: folder of the index itself. Default: `search-index/NAME` next to the database.
+        #[schemars(extend("format" = "path", "x-kinds" = ["index"]))]
+        #[schemars(extend("x-wanted" = "the path of a folder", "default" = null))]
+        pub index_folder: PathBuf,
+        /// `index`: interval of scans for changed files.
+        #[schemars(extend("x-kinds" = ["index"]))]
+        pub rescan: Duration as "Seconds" = Duration::from_mins(1),
+        /// `index`: maximum size of an indexed file, up to 1 GiB.
+        #[schemars(range(min = 1, max = 1024 * 1024 * 1024), extend("x-kinds" = ["index"]))]
+        pub max_file_bytes: u64 = 16 * 1024 * 1024,
+    }
 }
 
 impl SearchProvider {
-    /// Its name.
     pub fn name(&self) -> &str {
         match self {
             Self::Remote { upstream, .. } => &upstream.name,
@@ -106,8 +105,7 @@ impl SearchProvider {
         }
     }
 
-    /// Its kind in the configuration.
-    pub const fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Remote { kind, .. } => kind.word(),
             Self::Index(_) => "index",
@@ -116,18 +114,10 @@ impl SearchProvider {
 }
 
 impl SearchKind {
-    /// Its name in the configuration.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Searxng => "searxng",
-            Self::Brave => "brave",
-            Self::Tavily => "tavily",
-        }
+    pub fn word(self) -> &'static str {
+        word::<Self>(self as usize)
     }
-}
 
-impl SearchKind {
-    /// Default base URL.
     pub(super) fn default_base(self) -> Option<Uri> {
         match self {
             Self::Searxng => None,

@@ -16,7 +16,6 @@ pub const MIN_SECRET_CHARS: usize = 32;
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// Wraps a value.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into().into_boxed_str())
     }

@@ -15,22 +15,16 @@ pub(super) const SECRET_FILE: &str = "gateway.secret";
 const DEFAULT_POOL_SIZE: u32 = 8;
 const WANTED_DATABASE: &str = "`sqlite:PATH` or `postgres://…`";
 
-/// Database of members, keys and money.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "DatabaseFile")]
 pub enum Database {
-    /// An SQLite file.
     Sqlite {
-        /// The file.
         path: PathBuf,
-        /// What a commit survives.
         durability: Durability,
     },
     /// A PostgreSQL server; can be shared.
     Postgres {
-        /// Its URL, including the password.
         url: Secret,
-        /// Maximum connections.
         pool_size: u32,
     },
 }
@@ -52,27 +46,19 @@ pub(super) struct DatabaseFile {
     durability: Option<Durability>,
 }
 
-/// What committed data survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// Power loss.
     Power,
-    /// Only the end of the process.
     Process,
 }
 
-/// Storage of generated files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Artifacts {
-    /// In a folder.
     Files {
-        /// The folder.
         path: PathBuf,
     },
-    /// In a bucket.
     S3 {
-        /// Its name.
         bucket: String,
         /// Prefix of every object name; may be empty.
         prefix: String,
@@ -87,11 +73,11 @@ impl Default for Artifacts {
 
 /// Source of the secret that keys are hashed with.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "Secret")]
+#[serde(untagged)]
 pub enum KeySecret {
-    /// Set in the configuration.
     Given(Secret),
     /// Read from this file, which is created if it is missing.
+    #[serde(skip)]
     File(PathBuf),
 }
 
@@ -144,12 +130,6 @@ impl Database {
     }
 }
 
-impl From<Secret> for KeySecret {
-    fn from(secret: Secret) -> Self {
-        Self::Given(secret)
-    }
-}
-
 impl Default for KeySecret {
     fn default() -> Self {
         Self::File(SECRET_FILE.into())
@@ -167,8 +147,7 @@ pub(super) fn database_format(
     if let Some(path) = value.strip_prefix("sqlite:") {
         if path.is_empty() || path.starts_with(':') || path.starts_with("//") {
             let hint = format!("write `sqlite:{DEFAULT_DATABASE}` or an absolute path");
-            reader.refuse_hinted(field, "must name a file after `sqlite:`", hint);
-            return None;
+            return reader.refuse_hinted(field, "must name a file after `sqlite:`", hint);
         }
         return Some(format!("sqlite:{}", reader.expanded(path)).into());
     }
@@ -181,8 +160,7 @@ pub(super) fn database_format(
         reader.secrets.embedded(text.clone());
         return Some(value.into());
     }
-    reader.refuse(field, format!("must be {WANTED_DATABASE}"));
-    None
+    reader.refuse(field, format!("must be {WANTED_DATABASE}"))
 }
 
 pub(super) fn artifacts_format(
@@ -206,8 +184,7 @@ pub(super) fn artifacts_format(
             return serde_json::to_value(Artifacts::S3 { bucket, prefix }).ok();
         }
     }
-    reader.refuse(field, format!("must be {wanted}"));
-    None
+    reader.refuse(field, format!("must be {wanted}"))
 }
 
 fn is_bucket(name: &str) -> bool {

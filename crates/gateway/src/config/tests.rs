@@ -6,6 +6,7 @@ mod laws;
 mod local;
 mod mcp;
 mod media;
+mod page;
 mod providers;
 mod research;
 mod routes;

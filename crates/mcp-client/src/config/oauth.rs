@@ -6,7 +6,7 @@ use ::http::{HeaderValue, Uri};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
-use settings::{Field, Format, Problem, Reader, Seconds, Text, section};
+use settings::{Field, Format, Reader, Seconds, Text, section};
 
 use crate::url::{LOOPBACK_HOSTS, fault_of_address, fault_of_client_document, is_secure};
 
@@ -56,9 +56,8 @@ section! {
         #[schemars(extend("x-optional" = true))]
         pub scope: Option<Text>,
         /// Seconds to wait for the browser during a login.
-        #[serde(with = "Seconds")]
         #[schemars(extend("default" = 300))]
-        pub timeout: Option<Duration>,
+        pub timeout: Option<Duration> as "Seconds",
         /// `browser`: the user signs in. Unattended: `client_credentials`, with the client's own
         /// secret or key; `workload`, with an assertion that the platform issues to the program;
         /// `enterprise`, with an identity token that an identity provider exchanges.
@@ -132,7 +131,7 @@ impl OauthOptions {
         };
         for (key, _) in needed.iter().filter(|(_, is_there)| !is_there) {
             let message = format!("this `flow` also requires `{key}`");
-            reader.report("oauth", Problem::error(reader.position("oauth"), message));
+            reader.refuse_key("oauth", message, None);
         }
     }
 }
@@ -198,6 +197,5 @@ fn client_document(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Opti
     let text = reader.optional(field)?;
     let text = reader.secrets.embedded(text);
     let Some(why) = fault_of_client_document(text.value()) else { return Some(text.into()) };
-    reader.refuse(field, format!("is not a valid URL of a client document: {why}"));
-    None
+    reader.refuse(field, format!("is not a valid URL of a client document: {why}"))
 }

@@ -12,13 +12,13 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use settings::{
     Field, Key, KnownSecret, Node, Position, Problem, Reader, Schema, Scope, SecondsOrZero,
-    Strictness, Text, Value, duplicates, given_twice, in_order, section, switch,
+    Strictness, Text, Value, duplicates, given_twice, in_order, limits_table, section, switch,
 };
 
 use self::format::FORMATS;
 use super::{
-    Auth, ClientCert, Endpoint, HttpEndpoint, MAX_SERVERS, MIN_KEEPALIVE, OauthOptions,
-    ServerEntry, StdioEndpoint, oauth,
+    Auth, ClientCert, Endpoint, HttpEndpoint, MAX_CONFIG_BYTES, MAX_FILTERS, MAX_HEADERS,
+    MAX_LAUNCH_ITEMS, MAX_SERVERS, MIN_KEEPALIVE, OauthOptions, ServerEntry, StdioEndpoint, oauth,
 };
 use crate::tool_name::registered_name;
 
@@ -94,11 +94,9 @@ section! {
     /// The two keys may also be set here; the same key in the entry itself takes precedence.
     struct Lifecycle {
         /// Same as in the entry itself.
-        #[serde(with = "SecondsOrZero")]
-        idle_timeout_seconds: Option<Duration>,
+        idle_timeout_seconds: Option<Duration> as "SecondsOrZero",
         /// Same as in the entry itself.
-        #[serde(with = "SecondsOrZero")]
-        max_lifetime_seconds: Option<Duration>,
+        max_lifetime_seconds: Option<Duration> as "SecondsOrZero",
     }
 }
 
@@ -151,6 +149,19 @@ pub fn schema() -> &'static Schema {
 
 pub fn schema_for_all() -> &'static Schema {
     &ALL
+}
+
+/// `docs/mcp-config.md`.
+pub fn page() -> String {
+    let limits = limits_table(&[
+        ("configuration file", format!("{MAX_CONFIG_BYTES} bytes")),
+        ("servers", MAX_SERVERS.to_string()),
+        ("arguments or variables per server", format!("{MAX_LAUNCH_ITEMS} each")),
+        ("headers per server", MAX_HEADERS.to_string()),
+        ("names per filter", MAX_FILTERS.to_string()),
+    ]);
+    let keys = schema().chapters("A server") + &schema_for_all().chapters("`mcp`");
+    include_str!("page.md").replace("<!-- keys -->\n", &keys).replace("<!-- limits -->\n", &limits)
 }
 
 /// Reads `mcp_servers` and `mcp` from the text of a config file, which is YAML or JSON. Never
@@ -344,14 +355,12 @@ fn read_entry(
     let mut entry: ServerEntry = reader.take(&checked, &field)?;
     if entry.keepalive < MIN_KEEPALIVE {
         let least = MIN_KEEPALIVE.as_secs();
-        let position = reader.position("keepalive_interval");
         let message = format!("is less than {least} seconds; using {least}");
-        reader.report("keepalive_interval", Problem::warning(position, message));
+        reader.warn_of_key("keepalive_interval", message, None);
         entry.keepalive = MIN_KEEPALIVE;
     }
     if reader.is_given("tools.include") && reader.is_given("tools.exclude") {
-        let message = "is ignored because `tools.include` is set";
-        warn(reader, "tools.exclude", message);
+        reader.warn_of_key("tools.exclude", "is ignored because `tools.include` is set", None);
     }
     entry.endpoint = match kind? {
         HTTP => Endpoint::Http(Box::new(http(reader, &checked, &field)?)),
@@ -362,9 +371,9 @@ fn read_entry(
 
 fn is_off(scope: &Scope, node: &Node) -> bool {
     match &node.value {
-        Value::Bool(value, _) => !value,
-        Value::Number(_, written) => switch(written) == Some(false),
-        Value::String(written) => switch(&scope.resolve(written).0) == Some(false),
+        Value::Bool(_, written) | Value::Number(_, written) | Value::String(written) => {
+            switch(&scope.resolve(written).0) == Some(false)
+        }
         _ => false,
     }
 }
@@ -399,19 +408,11 @@ fn is_for(reader: &mut Reader<'_>, kind: Option<&str>, key: &Key, node: &Node) -
     false
 }
 
-fn warn(reader: &mut Reader<'_>, key: &str, message: &str) {
-    reader.report(key, Problem::warning(reader.position(key), message));
-}
-
-fn refuse(reader: &mut Reader<'_>, key: &str, message: &str) {
-    reader.report(key, Problem::error(reader.position(key), message));
-}
-
 fn stdio(reader: &mut Reader<'_>, keys: &Json, field: &Field<'_>) -> Option<StdioEndpoint> {
     keys.get("command")?;
     let mut endpoint: StdioEndpoint = reader.take(keys, field)?;
     if endpoint.command.value().contains('\0') {
-        refuse(reader, "command", "must not contain a NUL character");
+        reader.refuse_key("command", "must not contain a NUL character", None);
     }
     endpoint.args = reader.secrets.args(endpoint.args);
     let StdioFile { lifecycle } = reader.take(keys, field)?;
@@ -421,7 +422,8 @@ fn stdio(reader: &mut Reader<'_>, keys: &Json, field: &Field<'_>) -> Option<Stdi
     ] {
         let inner = format!("lifecycle.{name}");
         if reader.is_given(name) && reader.is_given(&inner) {
-            warn(reader, &inner, "is ignored because it is also set outside `lifecycle`");
+            let message = "is ignored because it is also set outside `lifecycle`";
+            reader.warn_of_key(&inner, message, None);
         } else if reader.is_given(&inner) {
             *period = below;
         }
@@ -439,7 +441,7 @@ fn http(reader: &mut Reader<'_>, keys: &Json, field: &Field<'_>) -> Option<HttpE
         oauth.check_flow(reader);
         endpoint.auth = Auth::OAuth(Box::new(oauth));
     } else if reader.is_given("oauth") && !reader.is_given("auth") {
-        warn(reader, "oauth", "has no effect without `auth: oauth`");
+        reader.warn_of_key("oauth", "has no effect without `auth: oauth`", None);
     }
     Some(endpoint)
 }
@@ -450,7 +452,7 @@ fn check_headers(reader: &mut Reader<'_>, headers: &[(String, Text)]) {
         let same = |(other, _): &&(String, Text)| other.eq_ignore_ascii_case(name) && other != name;
         if let Some((other, _)) = headers[..at].iter().find(same) {
             let message = format!("is the same header as `{other}`, which is also set");
-            refuse(reader, &format!("headers.{name}"), &message);
+            reader.refuse_key(&format!("headers.{name}"), message, None);
         }
     }
 }
@@ -462,16 +464,16 @@ fn client_cert(
 ) -> Option<ClientCert> {
     let is_given = reader.is_given("client_key");
     if is_given && !reader.is_given("client_cert") {
-        refuse(reader, "client_key", "requires `client_cert`");
+        reader.refuse_key("client_key", "requires `client_cert`", None);
     }
     let cert = cert?;
     if is_given && cert.key.is_some() {
         let message = "must not be set if `client_cert` is a list, which includes the key";
-        refuse(reader, "client_key", message);
+        reader.refuse_key("client_key", message, None);
         return None;
     }
     Some(ClientCert { key: cert.key.or(key), ..cert })
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

@@ -38,12 +38,9 @@ pub struct ServerJson {
 #[serde(rename_all = "camelCase")]
 struct Package {
     registry_type: String,
-    #[serde(default)]
     registry_base_url: Option<String>,
     identifier: String,
-    #[serde(default)]
     version: Option<String>,
-    #[serde(default)]
     transport: Option<Transport>,
     #[serde(default)]
     runtime_arguments: Vec<Argument>,
@@ -73,9 +70,7 @@ struct Remote {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Argument {
-    #[serde(default)]
     name: Option<String>,
-    #[serde(default)]
     value_hint: Option<String>,
     #[serde(flatten)]
     input: Input,

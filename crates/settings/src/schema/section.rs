@@ -4,27 +4,21 @@ use serde_json::Value as Json;
 
 use super::{Schema, names};
 
-/// A mapping of known keys.
 #[derive(Debug, Clone)]
 pub struct DocumentedSection {
     /// Its path in the file, `*` for a name that the operator chooses; empty for the file itself.
     pub name: String,
-    /// Its documentation.
     pub about: String,
-    /// Its keys.
     pub keys: Vec<DocumentedKey>,
 }
 
-/// A key of a section.
 #[derive(Debug, Clone)]
 pub struct DocumentedKey {
-    /// Its name.
     pub name: String,
     /// The type of its value as text.
     pub kind: String,
     /// Its default in YAML; empty if there is none.
     pub default: String,
-    /// Its documentation.
     pub meaning: String,
     /// The kinds of sections that it is for; empty for all.
     pub kinds: Vec<String>,
@@ -176,6 +170,7 @@ fn kind(schema: &Json) -> String {
         return format!("{} or mapping", kind(&schema["properties"][short]));
     }
     match schema["type"].as_str().unwrap_or_default() {
+        "string" if schema["format"] == "path" && schema["x-text"] != true => "path",
         "boolean" => "bool",
         "object" => "mapping",
         "array" => "list",

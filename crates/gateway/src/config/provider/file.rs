@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Maximum number of concurrent responses per file.
-const MAX_COMPUTED: u32 = 256;
+const MAX_LOCAL_RESPONSES: u32 = 256;
 /// Default number of concurrent runs of the program.
 const PROGRAMS: u32 = 4;
 
@@ -28,8 +28,6 @@ const WITH_ADDRESS: [&str; 6] = ["openai", "anthropic", "searxng", "brave", "tav
 const REMOTE: [&str; 5] = ["openai", "anthropic", "searxng", "brave", "tavily"];
 const CALLED: [&str; 7] = ["openai", "anthropic", "espeak", "local", "searxng", "brave", "tavily"];
 const CHATTING: [&str; 2] = ["openai", "anthropic"];
-const LOCAL: [&str; 1] = ["local"];
-const INDEX: [&str; 1] = ["index"];
 
 const KINDS: &str = "set it to one of `openai`, `anthropic`, `espeak`, `local`, `searxng`, \
                      `brave`, `tavily`, `index`";
@@ -53,7 +51,12 @@ section! {
     /// A provider. Its name is 1 to 64 letters, digits, dots, underscores and hyphens, and is the
     /// first part of the full ids of its models. `kind` is required. Providers of models also need
     /// `models`, `discover` or both.
-    #[schemars(extend("x-tag" = "kind", "x-items" = "providers"))]
+    #[schemars(extend("x-tag" = "kind", "x-items" = "providers", "x-order" = [
+        "kind", "base_url", "program", "api_key", "headers", "models", "discover", "timeout",
+        "max_concurrency", "weight", "responses", "stream_usage", "health", "tls_ca_file", "folder",
+        "index_folder", "rescan", "max_file_bytes", "window", "max_waiting", "idle", "system",
+        "temperature", "top_p", "repeat_penalty",
+    ]))]
     pub(in crate::config) struct ProviderFile {
         /// Type of the provider. For models: `openai` (also for compatible servers) or `anthropic`.
         /// For speech: `espeak` runs the program espeak-ng on this machine; its models are voices.
@@ -99,9 +102,8 @@ section! {
         timeout: Option<TimeoutFile>,
         /// Maximum number of concurrent requests to the provider. Default: unlimited. `local`:
         /// maximum number of concurrent responses per model; default: the number of cores.
-        #[schemars(range(min = 1, max = 1_000_000))]
-        #[schemars(extend("x-kinds" = CALLED, "x-maximum" = {"local": MAX_COMPUTED}))]
-        max_concurrency: Option<u32>,
+        #[schemars(extend("x-kinds" = CALLED, "x-maximum" = {"local": MAX_LOCAL_RESPONSES}))]
+        max_concurrency: Option<u32> where 1..=1_000_000,
         /// Weight of the provider's models in aliases that set no weight.
         #[schemars(range(min = 1, max = MAX_WEIGHT), extend("x-kinds" = WITH_MODELS))]
         weight: u32 = 1,
@@ -116,53 +118,21 @@ section! {
         #[schemars(extend("x-kinds" = CALLED, "default" = true))]
         health: Option<HealthFile>,
         /// PEM file with the CA certificates to trust for this provider, instead of the system's.
-        #[schemars(extend("format" = "path", "x-type" = "path", "x-kinds" = REMOTE))]
+        #[schemars(extend("format" = "path", "x-kinds" = REMOTE))]
         #[schemars(extend("x-wanted" = "the path of a PEM file"))]
         tls_ca_file: Option<PathBuf>,
         /// `index`: folder of the files to index; required. `local`: folder of the model files;
         /// default: `models` next to this file.
-        #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "a folder"))]
+        #[schemars(extend("format" = "path", "x-wanted" = "a folder"))]
         #[schemars(extend("x-kinds" = ["local", "index"]))]
         folder: Option<PathBuf>,
-        /// `index`: folder of the index itself. Default: `search-index/NAME` next to the database.
-        #[schemars(extend("format" = "path", "x-type" = "path", "x-kinds" = INDEX))]
-        #[schemars(extend("x-wanted" = "the path of a folder"))]
-        index_folder: Option<PathBuf>,
-        /// `index`: interval of scans for changed files.
-        #[serde(with = "Seconds")]
-        #[schemars(extend("x-kinds" = INDEX))]
-        rescan: Duration = Duration::from_mins(1),
-        /// `index`: maximum size of an indexed file, up to 1 GiB.
-        #[schemars(range(min = 1, max = 1024 * 1024 * 1024), extend("x-kinds" = INDEX))]
-        max_file_bytes: u64 = 16 * 1024 * 1024,
-        /// `local`: context window in tokens, including the response; capped at the context length
-        /// of the model. Bounds the memory that each running conversation uses.
-        #[schemars(range(min = 128, max = 1_048_576), extend("x-kinds" = LOCAL))]
-        window: u32 = 2048,
-        /// `local`: maximum number of queued requests per model. When the queue is full, the
-        /// service returns 429.
-        #[schemars(range(min = 0, max = 10_000), extend("x-kinds" = LOCAL))]
-        max_waiting: u32 = 8,
-        /// `local`: unload a model after this long without requests.
-        #[serde(with = "Seconds")]
-        #[schemars(extend("x-kinds" = LOCAL))]
-        idle: Duration = Duration::from_mins(10),
-        /// `local`: system message for conversations without one. Default: the one of the model.
-        #[schemars(extend("x-kinds" = LOCAL, "x-wanted" = "a string", "x-verbatim" = true))]
-        system: Option<String>,
-        /// `local`: default sampling temperature, from 0 (always the most likely token) to 2.
-        #[schemars(range(min = 0, max = 2), extend("x-kinds" = LOCAL))]
-        temperature: f64 = 0.2,
-        /// `local`: default nucleus sampling threshold, from 0.01 to 1.
-        #[schemars(range(min = 0.01, max = 1), extend("x-kinds" = LOCAL))]
-        top_p: f64 = 0.95,
-        /// `local`: default penalty for repeated tokens, from 0.5 to 2; 1 disables it.
-        #[schemars(range(min = 0.5, max = 2), extend("x-kinds" = LOCAL))]
-        repeat_penalty: f64 = 1.1,
+        #[serde(flatten)]
+        index: Index,
+        #[serde(flatten)]
+        local: Local,
     }
 }
 
-/// Every kind of provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ProviderKind {
@@ -323,19 +293,8 @@ impl Entry<'_, '_> {
         let hint = "list files of its `folder` as its `models`, or set `discover: true`";
         self.needs_models(&file, hint);
         let folder = file.folder.take().unwrap_or_else(|| self.folder.join("models"));
-        #[expect(clippy::cast_possible_truncation, reason = "no more digits are needed")]
-        let share = |value: f64| value as f32;
-        let local = Local {
-            window: file.window,
-            at_once: file.max_concurrency.take().unwrap_or_else(cores),
-            waiting: file.max_waiting,
-            idle: file.idle,
-            system: file.system.take(),
-            temperature: share(file.temperature),
-            top_p: share(file.top_p),
-            repeat_penalty: share(file.repeat_penalty),
-            folder,
-        };
+        let at_once = file.max_concurrency.take().unwrap_or_else(cores);
+        let local = Local { folder, at_once, ..std::mem::take(&mut file.local) };
         let mut provider = self.provider(file, Kind::Local);
         self.place_files(&mut provider.models, &local.folder);
         Provider { local: Some(local), ..provider }
@@ -361,7 +320,6 @@ impl Entry<'_, '_> {
         }
     }
 
-    /// A search provider.
     fn search(&mut self, mut file: ProviderFile, kind: SearchKind) -> SearchProvider {
         let default = kind.default_base();
         if default.is_none() && !self.is_given("base_url") {
@@ -394,10 +352,8 @@ impl Entry<'_, '_> {
             name: self.name.clone(),
             folder: file.folder?,
             base_url: file.base_url.map(|Address(uri)| uri),
-            // Without one it is set once the folder of the database is known.
-            index_folder: file.index_folder.unwrap_or_default(),
-            rescan: file.rescan,
-            max_file_bytes: file.max_file_bytes,
+            // Without `index_folder`, it is set once the folder of the database is known.
+            ..file.index
         }))
     }
 
@@ -432,9 +388,8 @@ impl Entry<'_, '_> {
             self.refuse_key("base_url", message, Some("end it with the version, as in `…/v1`"));
         }
         if has_key && address::is_open(&uri) {
-            let key = self.key("base_url");
             let message = "`api_key` is sent unencrypted: the URL is not https";
-            self.reader.report(&key, Problem::warning(self.reader.position(&key), message));
+            self.reader.warn_of_key(&self.key("base_url"), message, None);
         }
         Some(uri)
     }
@@ -511,8 +466,7 @@ fn is_credential(name: &HeaderName) -> bool {
     *name == header::AUTHORIZATION || name.as_str() == "x-api-key"
 }
 
-/// The number of cores.
 fn cores() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    u32::try_from(cores).unwrap_or(1).clamp(1, MAX_COMPUTED)
+    u32::try_from(cores).unwrap_or(1).clamp(1, MAX_LOCAL_RESPONSES)
 }

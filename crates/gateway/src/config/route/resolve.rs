@@ -134,7 +134,7 @@ impl<'w> Resolver<'_, '_, 'w> {
     }
 
     fn refuse(&mut self, named: &WrittenTarget, message: String, hint: impl Into<String>) {
-        let problem = Problem::error(named.model.position(), message).hint(hint);
+        let problem = Problem::error(named.model.position, message).hint(hint);
         self.reader.report(&named.model.key, problem);
     }
 
@@ -236,7 +236,6 @@ pub(in crate::config) fn check_prices(
     for (pattern, _) in prices.models() {
         let name = pattern.as_str();
         let key = format!("prices.models.{name}");
-        let position = reader.position(&key);
         if aliases.iter().any(|alias| alias.name == name) {
             continue;
         }
@@ -244,7 +243,7 @@ pub(in crate::config) fn check_prices(
             if let Err(missing) = find(providers, name) {
                 let hint = suggestion(providers, aliases.iter().map(|one| one.name.as_str()), name);
                 let message = format!("{} {missing}", quoted(name));
-                reader.report(&key, Problem::error(position, message).hint(hint));
+                reader.refuse_key(&key, message, hint.as_str());
             }
             continue;
         }
@@ -253,7 +252,7 @@ pub(in crate::config) fn check_prices(
             models.any(|model| pattern.matches(&format!("{}/{}", provider.name, model.id)))
         });
         if !matches && !discovers {
-            reader.report(&key, Problem::warning(position, "matches no model"));
+            reader.warn_of_key(&key, "matches no model", None);
         }
     }
 }

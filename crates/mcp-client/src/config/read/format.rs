@@ -42,12 +42,9 @@ fn url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
 }
 
 fn header_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
-    if let Value::String(name) = &field.node.value
-        && HeaderName::from_bytes(name.as_bytes()).is_err()
-    {
-        reader.refuse(field, "is not a valid header name");
-    }
-    None
+    let Value::String(name) = &field.node.value else { return None };
+    let is_name = HeaderName::from_bytes(name.as_bytes()).is_ok();
+    reader.accept(field, name.as_str(), is_name, "is not a valid header name")
 }
 
 fn header(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
@@ -55,19 +52,16 @@ fn header(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> 
     if HeaderValue::from_str(text.value()).is_err() {
         let message =
             "the value contains a character that is not allowed in a header, such as a line break";
-        reader.refuse(field, message);
-        return None;
+        return reader.refuse(field, message);
     }
     Some(hidden(reader, field, text))
 }
 
 fn variable_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
-    if let Value::String(name) = &field.node.value
-        && (name.is_empty() || name.contains(['=', '\0']))
-    {
-        reader.refuse(field, "a variable name must not be empty or contain `=`");
-    }
-    None
+    let Value::String(name) = &field.node.value else { return None };
+    let is_name = !name.is_empty() && !name.contains(['=', '\0']);
+    let message = "a variable name must not be empty or contain `=`";
+    reader.accept(field, name.as_str(), is_name, message)
 }
 
 fn variable(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
@@ -92,18 +86,16 @@ fn hidden(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Json {
 }
 
 fn without_nul(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Option<Text> {
-    let is_good = !text.value().contains('\0');
-    if !is_good {
-        reader.refuse(field, "must not contain a NUL character");
+    if text.value().contains('\0') {
+        return reader.refuse(field, "must not contain a NUL character");
     }
-    is_good.then_some(text)
+    Some(text)
 }
 
 fn args(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let args = match &field.node.value {
         Value::List(items) if items.len() > MAX_LAUNCH_ITEMS => {
-            reader.refuse(field, format!("must have at most {MAX_LAUNCH_ITEMS} arguments"));
-            return None;
+            return reader.refuse(field, format!("must have at most {MAX_LAUNCH_ITEMS} arguments"));
         }
         Value::List(items) => {
             let mut args = Vec::with_capacity(items.len());
@@ -114,14 +106,13 @@ fn args(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
             }
             args
         }
-        Value::String(line) => args_of_line(reader, field, line),
+        Value::String(line) => args_of_line(reader, field, line)?,
         _ => {
-            let text = reader.scalar(&field.key, field.position, field.node);
-            if text.is_none() {
+            let Some(text) = reader.scalar(field) else {
                 let kind = field.node.kind();
-                reader.refuse(field, format!("must be a list of strings, found {kind}"));
-            }
-            vec![text?]
+                return reader.refuse(field, format!("must be a list of strings, found {kind}"));
+            };
+            vec![text]
         }
     };
     Some(args.into())
@@ -129,11 +120,11 @@ fn args(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
 
 /// Arguments in one string: a JSON list, or words as a shell would split them. Split before
 /// resolving, so that the value of a variable never becomes several arguments.
-fn args_of_line(reader: &mut Reader<'_>, field: &Field<'_>, line: &str) -> Vec<Text> {
+fn args_of_line(reader: &mut Reader<'_>, field: &Field<'_>, line: &str) -> Option<Vec<Text>> {
     let words = if line.trim_start().starts_with('[') {
         let Ok(words) = serde_json::from_str::<Vec<Json>>(line) else {
-            reader.refuse(field, "a string that starts with `[` must be a JSON list of strings");
-            return Vec::new();
+            let message = "a string that starts with `[` must be a JSON list of strings";
+            return reader.refuse(field, message);
         };
         let word = |word| match word {
             Json::String(word) => Some(word),
@@ -148,20 +139,18 @@ fn args_of_line(reader: &mut Reader<'_>, field: &Field<'_>, line: &str) -> Vec<T
     };
     match words {
         Ok(words) if words.len() > MAX_LAUNCH_ITEMS => {
-            reader.refuse(field, format!("must have at most {MAX_LAUNCH_ITEMS} arguments"));
-            Vec::new()
+            reader.refuse(field, format!("must have at most {MAX_LAUNCH_ITEMS} arguments"))
         }
-        Ok(words) => words
-            .iter()
-            .filter_map(|word| {
-                let text = reader.resolve(&field.key, field.position, word);
+        Ok(words) => {
+            let resolved = words.iter().filter_map(|word| {
+                let text = reader.resolve(field, word);
                 without_nul(reader, field, text)
-            })
-            .collect(),
+            });
+            Some(resolved.collect())
+        }
         Err(why) => {
             let message = format!("cannot be split into arguments: {why}");
-            reader.refuse_hinted(field, message, "write a list with one argument per item");
-            Vec::new()
+            reader.refuse_hinted(field, message, "write a list with one argument per item")
         }
     }
 }
@@ -190,8 +179,7 @@ fn verify(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> 
         (Some(false), _) => Some("off".into()),
         (None, Some(path)) => Some(json!({"bundle": Json::from(path)})),
         (None, None) => {
-            reader.refuse(field, format!("must be {wanted}, found {}", field.node.kind()));
-            None
+            reader.refuse(field, format!("must be {wanted}, found {}", field.node.kind()))
         }
     }
 }
@@ -212,8 +200,7 @@ fn client_cert(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<J
                 "must be [certificate, key] or [certificate, key, password], found a list of \
                  {found}"
             );
-            reader.refuse(field, message);
-            return None;
+            return reader.refuse(field, message);
         }
     };
     let cert = reader.path(&field.item(0, cert), PEM);
@@ -229,15 +216,14 @@ fn client_cert(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<J
 fn password(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Text> {
     let Value::String(_) = &field.node.value else {
         let kind = field.node.kind();
-        reader.refuse(field, format!("the password must be a string, found {kind}"));
-        return None;
+        return reader.refuse(field, format!("the password must be a string, found {kind}"));
     };
-    let text = reader.scalar(&field.key, field.position, field.node)?;
+    let text = reader.scalar(field)?;
     Some(reader.secrets.whole("password of client_cert", text))
 }
 
 fn auth(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
-    let text = reader.scalar(&field.key, field.position, field.node);
+    let text = reader.scalar(field);
     if text.is_some_and(|text| text.value().trim().eq_ignore_ascii_case("oauth")) {
         return Some("oauth".into());
     }
@@ -247,8 +233,7 @@ fn auth(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
         other => other,
     };
     let hint = "omit it to authenticate with `headers` or a certificate";
-    reader.refuse_hinted(field, format!("must be `oauth`, found {found}"), hint);
-    None
+    reader.refuse_hinted(field, format!("must be `oauth`, found {found}"), hint)
 }
 
 /// The `tools` mapping; a bare string or list is its `include`.
@@ -256,15 +241,15 @@ fn tools(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Js
     let include = match &field.node.value {
         Value::Map(_) => return reader.by_type(schema, field),
         Value::String(names) => {
-            let names = reader.resolve(&field.key, field.position, names);
+            let names = reader.resolve(field, names);
             let names = names.value().split(|c: char| c == ',' || c.is_whitespace());
             names.filter(|name| !name.is_empty()).collect()
         }
         Value::List(_) => reader.by_type(&schema["properties"]["include"], field)?,
         _ => {
             let kind = field.node.kind();
-            reader.refuse(field, format!("must be a mapping, a string or a list, found {kind}"));
-            return None;
+            return reader
+                .refuse(field, format!("must be a mapping, a string or a list, found {kind}"));
         }
     };
     Some(json!({"include": include}))
@@ -286,8 +271,7 @@ fn switchable(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Opti
     }
     let Some(value) = reader.bool_like(field) else {
         let kind = field.node.kind();
-        reader.refuse(field, format!("must be a mapping or a boolean, found {kind}"));
-        return None;
+        return reader.refuse(field, format!("must be a mapping or a boolean, found {kind}"));
     };
     Some(json!({"enabled": value}))
 }

@@ -1,6 +1,7 @@
 //! Every key and rule of an entry, table by table.
 
 mod laws;
+mod page;
 mod remote;
 mod whole_file;
 
@@ -17,16 +18,13 @@ use super::super::{
 use super::*;
 
 /// The kind of server that a key is for; those of a section are for the kind of its key.
-pub(in crate::config) fn kind_of(
-    section: &DocumentedSection,
-    key: &DocumentedKey,
-) -> Option<&'static str> {
+fn kind_of(section: &DocumentedSection, key: &DocumentedKey) -> Option<&'static str> {
     let name = if section.name.is_empty() { &key.name } else { &section.name };
     schema().kinds_of(name).first().map(|kind| if *kind == STDIO { STDIO } else { HTTP })
 }
 
 /// What references of these tests resolve to.
-pub(in crate::config) fn scope() -> Scope {
+fn scope() -> Scope {
     let map = |pairs: &[(&str, &str)]| {
         pairs.iter().map(|&(name, value)| (name.into(), value.into())).collect()
     };

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use super::super::read::tests::{kind_of, scope};
-use super::super::{parse, parse_entry};
 use super::*;
 
 #[test]

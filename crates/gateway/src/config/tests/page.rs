@@ -1,4 +1,4 @@
-//! Tests of `page`.
+//! The reference page.
 
 use std::path::Path;
 
