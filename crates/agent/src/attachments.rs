@@ -10,13 +10,13 @@ use task_loop::attachment::Attachment;
 use task_loop::model::Model;
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 
 /// Image file extensions: typed paths with these are attached.
 const IMAGE_ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 const MAX_PATHS: usize = 16;
 
-pub(crate) async fn read(path: &Path, attacher: &Attacher) -> Result<Attachment, Diagnostic> {
+pub(crate) async fn read(path: &Path, attacher: &Attacher) -> Result<Attachment> {
     let shown = printable(&path.display().to_string());
     let cannot = || Diagnostic::usage(format!("cannot read {shown}"));
     // Opening a pipe would block until a writer opens it.
@@ -34,7 +34,7 @@ pub(crate) async fn read(path: &Path, attacher: &Attacher) -> Result<Attachment,
     Ok(attachment)
 }
 
-pub(crate) fn check(attachments: &[Attachment], model: &Model) -> Result<(), Diagnostic> {
+pub(crate) fn check(attachments: &[Attachment], model: &Model) -> Result {
     let refused = attachments.iter().find(|one| !model.accepts.contains(&one.kind));
     refused.map_or(Ok(()), |one| {
         let (id, kinds) = (printable(&model.id), one.kind.plural());

@@ -25,7 +25,7 @@ mod usage;
 
 use clap::Subcommand;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::log;
 use crate::member::retry::RetryOptions;
 use crate::session::Session;
@@ -75,11 +75,7 @@ impl Command {
     }
 }
 
-pub(crate) fn run(
-    command: Command,
-    session: &Session,
-    program: fn() -> clap::Command,
-) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, session: &Session, program: fn() -> clap::Command) -> Result {
     if !command.starts_service_log() {
         log::start_command(session);
     }

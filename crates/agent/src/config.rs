@@ -18,7 +18,7 @@ use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
 
 use self::document::{Document, entry, is_flow};
 use self::servers::{block, flow};
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::home::unwritable;
 
 const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
@@ -39,7 +39,7 @@ section! {
 }
 
 impl MetricsConfig {
-    pub(crate) fn read(document: &Document) -> Result<Self, Diagnostic> {
+    pub(crate) fn read(document: &Document) -> Result<Self> {
         document.section(METRICS)
     }
 
@@ -49,13 +49,13 @@ impl MetricsConfig {
     }
 }
 
-pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result<(), Diagnostic> {
+pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result {
     let _lock = lock::take(path)?;
     write(path, &edited(path, [METRICS, "mode", mode.text()])?)
 }
 
 /// The text of the file with a new value of a key in a section.
-pub(crate) fn edited(path: &Path, [section, key, word]: [&str; 3]) -> Result<String, Diagnostic> {
+pub(crate) fn edited(path: &Path, [section, key, word]: [&str; 3]) -> Result<String> {
     with_word(&read(path)?.unwrap_or_default(), [section, key, word]).ok_or_else(|| {
         Diagnostic::configuration(format!("cannot edit {}", path.display()))
             .hint(format!("set `{key}: {word}` under `{section}:` yourself"))
@@ -95,7 +95,7 @@ fn with_word(text: &str, [name, mode, word]: [&str; 3]) -> Option<String> {
 }
 
 /// The text of the configuration; `None` if there is no file.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, Diagnostic> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>> {
     let cannot = || Diagnostic::configuration(format!("cannot read {}", path.display()));
     let file = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -115,7 +115,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Diagnostic> {
 }
 
 /// As above, with replacement characters for invalid UTF-8.
-pub(crate) fn read_lossy(path: &Path) -> Result<Option<String>, Diagnostic> {
+pub(crate) fn read_lossy(path: &Path) -> Result<Option<String>> {
     match fs::read(path) {
         Ok(bytes) if bytes.len() as u64 <= MAX_CONFIG_BYTES => {
             Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
@@ -126,7 +126,7 @@ pub(crate) fn read_lossy(path: &Path) -> Result<Option<String>, Diagnostic> {
 }
 
 /// Writes a file atomically. A new one is readable by its owner only.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
+pub(crate) fn write(path: &Path, text: &str) -> Result {
     let save = || -> io::Result<()> {
         // A link is kept; its target is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -159,7 +159,7 @@ pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Removes a file; returns whether it existed.
-pub(crate) fn remove_file(path: &Path) -> Result<bool, Diagnostic> {
+pub(crate) fn remove_file(path: &Path) -> Result<bool> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         done => done.or_cannot("remove", path).map(|()| true),

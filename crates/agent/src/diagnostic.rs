@@ -8,6 +8,9 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
+/// The result of anything that can fail with an error for the user.
+pub(crate) type Result<T = (), E = Diagnostic> = std::result::Result<T, E>;
+
 /// Exit codes. The numbers are part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {

@@ -20,7 +20,7 @@ use task_loop::untrusted::printable;
 use self::digest::Digest;
 use self::part::Part;
 use self::transfer::{Failure, Origin, Transfer};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::home::is_full;
 use crate::member::Member;
 use crate::output::BYTES;
@@ -90,7 +90,7 @@ pub(crate) async fn download(
     place: &Destination<'_>,
     name: &str,
     session: &Session,
-) -> Result<DownloadOutcome, Diagnostic> {
+) -> Result<DownloadOutcome> {
     let bar = session.output.progress(wanted.bytes, BYTES);
     let watch = |progress: Progress<'_>| match progress {
         Progress::At(bytes) => bar.set_position(bytes),

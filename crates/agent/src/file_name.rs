@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 
 pub(crate) const MAX_NAME_BYTES: usize = 64;
 
@@ -36,7 +36,7 @@ impl<K: NameKind> FileName<K> {
         is_valid.then(|| Self(text.to_owned(), PhantomData))
     }
 
-    pub(crate) fn typed(text: &str) -> Result<Self, Diagnostic> {
+    pub(crate) fn typed(text: &str) -> Result<Self> {
         Self::parse(text).ok_or_else(|| {
             let shown = printable(text);
             Diagnostic::usage(format!("`{shown}` is not a valid {} name", K::NOUN)).hint(K::RULE)

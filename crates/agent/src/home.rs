@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::environment::Environment;
 
 const MAX_PROFILE_BYTES: usize = 64;
@@ -15,10 +15,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    pub(crate) fn find(
-        environment: &Environment,
-        profile: Option<&str>,
-    ) -> Result<Home, Diagnostic> {
+    pub(crate) fn find(environment: &Environment, profile: Option<&str>) -> Result<Home> {
         let base = match (&environment.agent_home, &environment.home) {
             (Some(path), _) => path.clone(),
             (None, Some(home)) => home.join(".agent"),

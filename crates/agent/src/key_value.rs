@@ -4,10 +4,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 
 /// All pairs as an object; `noun` names one of them.
-pub(crate) fn object(pairs: &[String], noun: &str) -> Result<Map<String, Value>, Diagnostic> {
+pub(crate) fn object(pairs: &[String], noun: &str) -> Result<Map<String, Value>> {
     let mut object = Map::new();
     for pair in pairs {
         let Some((key, value)) = pair.split_once('=').filter(|(key, _)| !key.is_empty()) else {

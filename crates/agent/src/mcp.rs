@@ -34,7 +34,7 @@ use self::reporter::{MessageSink, Reporter};
 use self::task_file::TaskFile;
 use crate::config::secrets::SecretPlace;
 pub(crate) use crate::config::secrets::scope;
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::keychain::{Keychain, UnlockDialog};
 use crate::output::ERROR;
 use crate::runtime;
@@ -59,7 +59,7 @@ pub(crate) struct Servers {
 
 impl Servers {
     /// Reads the configuration of the profile. A missing file configures nothing.
-    pub(crate) fn load(session: &Session) -> Result<Self, Diagnostic> {
+    pub(crate) fn load(session: &Session) -> Result<Self> {
         let home = session.home()?;
         let path = home.config();
         let scope = scope(session, &home)?;
@@ -78,7 +78,7 @@ impl Servers {
 
     /// Adds the servers of approved project files. A server of the profile has precedence, even
     /// if its entry has errors.
-    fn add_project(&mut self, session: &Session) -> Result<(), Diagnostic> {
+    fn add_project(&mut self, session: &Session) -> Result {
         for file in project::files(session)? {
             let path = printable(&file.path.display().to_string());
             if let Some(fault) = &file.fault {
@@ -123,7 +123,7 @@ impl Servers {
     }
 
     /// The server with this name. Fails if its entry has errors.
-    pub(crate) fn find(&self, name: &str) -> Result<&Configured, Diagnostic> {
+    pub(crate) fn find(&self, name: &str) -> Result<&Configured> {
         if let Some(found) = self.parsed.servers.iter().find(|found| found.entry.name == name) {
             return Ok(found);
         }
@@ -145,7 +145,7 @@ impl Servers {
     }
 
     /// Fails if the file as a whole is invalid.
-    pub(crate) fn whole(&self) -> Result<(), Diagnostic> {
+    pub(crate) fn whole(&self) -> Result {
         // Problems of settings for all servers do not affect the rest of the file.
         let for_all =
             |problem: &Problem| problem.key.as_deref().is_some_and(|key| key.starts_with("mcp."));
@@ -250,7 +250,7 @@ pub(crate) struct McpServers {
 
 impl McpServers {
     /// The configured servers, not connected; calls that need approval are denied.
-    pub(crate) fn load(session: &Session, place: MessageSink) -> Result<Self, Diagnostic> {
+    pub(crate) fn load(session: &Session, place: MessageSink) -> Result<Self> {
         let servers = Servers::load(session)?;
         let redactor = Arc::new(Redactor::new(servers.secrets()));
         let shown = Sanitizer::new(Arc::clone(&redactor));
@@ -311,8 +311,8 @@ impl McpServers {
     pub(crate) fn run<T>(
         &self,
         entries: Vec<ServerEntry>,
-        work: impl AsyncFnOnce(&Client) -> Result<T, Diagnostic>,
-    ) -> Result<T, Diagnostic> {
+        work: impl AsyncFnOnce(&Client) -> Result<T>,
+    ) -> Result<T> {
         let done = block_on(|| Client::start(entries, self.host.clone()), work);
         self.reporter.done_waiting();
         done
@@ -457,7 +457,7 @@ pub(crate) fn host(
     session: &Session,
     redactor: Arc<Redactor>,
     observer: Arc<dyn Observer>,
-) -> Result<Host, Diagnostic> {
+) -> Result<Host> {
     let home = session.home()?;
     let program = std::env::current_exe().ok().map(|path| path.to_string_lossy().into_owned());
     Ok(Host {
@@ -480,13 +480,13 @@ pub(crate) fn host(
 /// client started; a second one skips that cleanup.
 pub(crate) fn block_on<T>(
     client: impl FnOnce() -> Client,
-    work: impl AsyncFnOnce(&Client) -> Result<T, Diagnostic>,
-) -> Result<T, Diagnostic> {
+    work: impl AsyncFnOnce(&Client) -> Result<T>,
+) -> Result<T> {
     let runtime = runtime::started()?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen();
         let client = client();
-        let done = signals.guard(work(&client)).await;
+        let done = signals.drop_on_signal(work(&client)).await;
         tokio::select! {
             () = client.close() => {}
             _ = signals.next() => {}

@@ -12,7 +12,7 @@ use task_loop::untrusted::{escaped, printable};
 use wire::error::{Code, ErrorDetail};
 
 use self::settings::Settings;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::session::Session;
 
 #[derive(Debug)]
@@ -23,13 +23,13 @@ pub(crate) struct Member {
 
 impl Member {
     /// The service of the profile; fails if no key is configured.
-    pub(crate) fn find(session: &Session) -> Result<Self, Diagnostic> {
+    pub(crate) fn find(session: &Session) -> Result<Self> {
         let settings = Settings::load(session)?;
         settings.key()?;
         Self::of(settings, session)
     }
 
-    pub(crate) fn of(settings: Settings, session: &Session) -> Result<Self, Diagnostic> {
+    pub(crate) fn of(settings: Settings, session: &Session) -> Result<Self> {
         let key = settings.key.as_ref().map(|key| key.value.value());
         let base = &settings.base_url.value;
         let client = MemberClient::new(base, key, &session.environment.all)

@@ -11,7 +11,7 @@ use usage_metrics::store::{Error, ErrorKind, StoreFolder};
 use uuid::Uuid;
 
 use crate::config::MetricsConfig;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::environment::Environment;
 use crate::session::Session;
 
@@ -19,7 +19,7 @@ use crate::session::Session;
 const CLOSE: Duration = Duration::from_millis(500);
 
 /// The configuration, and the decision from it and the environment.
-pub(crate) fn decision(session: &Session) -> Result<(MetricsConfig, Decision), Diagnostic> {
+pub(crate) fn decision(session: &Session) -> Result<(MetricsConfig, Decision)> {
     let config = MetricsConfig::read(&*session.config()?)?;
     let decision = decide(&Facts {
         do_not_track: session.environment.variable("DO_NOT_TRACK"),
@@ -29,7 +29,7 @@ pub(crate) fn decision(session: &Session) -> Result<(MetricsConfig, Decision), D
     Ok((config, decision))
 }
 
-pub(crate) fn recorder(session: &Session) -> Result<Recorder, Diagnostic> {
+pub(crate) fn recorder(session: &Session) -> Result<Recorder> {
     let (config, decision) = decision(session)?;
     if decision.mode != Mode::Local {
         return Ok(Recorder::off());

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use task_loop::untrusted::escaped_lines;
 
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::wrap;
 
 /// Styles of severity. Every severity also has a word.
@@ -85,39 +85,35 @@ impl Output {
     }
 
     #[expect(clippy::unused_self, reason = "only who holds the output may write")]
-    pub(crate) fn text(&self, text: impl Display) -> Result<(), Diagnostic> {
+    pub(crate) fn text(&self, text: impl Display) -> Result {
         let mut out = anstream::stdout().lock();
         write!(out, "{text}")?;
         Ok(out.flush()?)
     }
 
     #[expect(clippy::unused_self, reason = "only who holds the output may write")]
-    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Diagnostic> {
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result {
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;
         Ok(out.flush()?)
     }
 
-    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Diagnostic> {
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result {
         let mut bytes = serde_json::to_vec_pretty(value).map_err(io::Error::from)?;
         bytes.push(b'\n');
         self.bytes(&bytes)
     }
 
     /// Prints the text, or the value with `--json`.
-    pub(crate) fn print(
-        &self,
-        value: &impl Serialize,
-        text: impl Display,
-    ) -> Result<(), Diagnostic> {
+    pub(crate) fn print(&self, value: &impl Serialize, text: impl Display) -> Result {
         if self.is_json() { self.json(value) } else { self.text(text) }
     }
 
-    pub(crate) fn markdown(&self, page: &str) -> Result<(), Diagnostic> {
+    pub(crate) fn markdown(&self, page: &str) -> Result {
         self.print(&serde_json::json!({ "markdown": page }), page)
     }
 
-    pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Diagnostic> {
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> Result {
         let mut bytes = serde_json::to_vec(value).map_err(io::Error::from)?;
         bytes.push(b'\n');
         self.bytes(&bytes)
@@ -183,7 +179,7 @@ impl Output {
         if is_visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
     }
 
-    pub(crate) fn finish(&self, result: Result<(), Diagnostic>) -> Exit {
+    pub(crate) fn finish(&self, result: Result) -> Exit {
         let Err(diagnostic) = result else {
             return Exit::Done;
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::line::LineInput;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::output::Output;
 use crate::runtime::block_on;
 
@@ -23,17 +23,13 @@ impl Prompt {
     }
 
     /// Asks for confirmation; anything but yes is a no.
-    pub(crate) fn confirm(&self, question: &str) -> Result<bool, Diagnostic> {
+    pub(crate) fn confirm(&self, question: &str) -> Result<bool> {
         let answer = self.ask(&format!("{question} [y/N]"))?.unwrap_or_default();
         Ok(matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
     /// Asks for confirmation; without a terminal, fails with the action and `--yes`.
-    pub(crate) fn confirmed(
-        output: &Output,
-        question: &str,
-        action: &str,
-    ) -> Result<bool, Diagnostic> {
+    pub(crate) fn confirmed(output: &Output, question: &str, action: &str) -> Result<bool> {
         match Prompt::find(output) {
             Some(prompt) => prompt.confirm(question),
             None => Err(Diagnostic::failed(format!(
@@ -45,13 +41,13 @@ impl Prompt {
 
     /// Asks for a line; `None` at the end of the input.
     #[expect(clippy::unused_self, reason = "only who has found a person may ask")]
-    pub(crate) fn ask(&self, question: &str) -> Result<Option<String>, Diagnostic> {
+    pub(crate) fn ask(&self, question: &str) -> Result<Option<String>> {
         block_on(async { Ok(ask_meanwhile(question.to_owned()).await) })
     }
 
     /// Asks for a line of which only the length is shown; `None` at the end of the input.
     #[expect(clippy::unused_self, reason = "only who has found a person may ask")]
-    pub(crate) fn ask_secret(&self, question: &str) -> Result<Option<String>, Diagnostic> {
+    pub(crate) fn ask_secret(&self, question: &str) -> Result<Option<String>> {
         block_on(async {
             match line::read(format!("{question} "), &[]).await {
                 Ok(LineInput::Line(line)) => Ok(Some(line.trim().to_owned())),
@@ -63,7 +59,7 @@ impl Prompt {
 }
 
 /// Reads standard input as text, up to this number of bytes.
-pub(crate) fn standard_input(most: u64) -> Result<String, Diagnostic> {
+pub(crate) fn standard_input(most: u64) -> Result<String> {
     let mut text = String::new();
     let read = io::stdin().lock().take(most + 1).read_to_string(&mut text);
     read.or_failed("cannot read standard input")?;

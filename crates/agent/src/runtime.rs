@@ -7,10 +7,10 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 
 /// The runtime of one command, on the current thread.
-pub(crate) fn started() -> Result<Runtime, Diagnostic> {
+pub(crate) fn started() -> Result<Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -18,7 +18,7 @@ pub(crate) fn started() -> Result<Runtime, Diagnostic> {
 }
 
 /// Runs the work of a command, and does not wait for tasks that it started.
-pub(crate) fn run<T>(work: impl Future<Output = Result<T, Diagnostic>>) -> Result<T, Diagnostic> {
+pub(crate) fn run<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = started()?;
     let done = runtime.block_on(work);
     runtime.shutdown_background();
@@ -26,12 +26,10 @@ pub(crate) fn run<T>(work: impl Future<Output = Result<T, Diagnostic>>) -> Resul
 }
 
 /// Runs the work; Ctrl-C and similar signals drop it and end the command.
-pub(crate) fn block_on<T>(
-    work: impl Future<Output = Result<T, Diagnostic>>,
-) -> Result<T, Diagnostic> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     run(async {
         let mut signals = Signals::listen();
-        signals.guard(work).await
+        signals.drop_on_signal(work).await
     })
 }
 
@@ -55,10 +53,10 @@ impl Signals {
     }
 
     /// Runs the work; a signal drops it.
-    pub(crate) async fn guard<T>(
+    pub(crate) async fn drop_on_signal<T>(
         &mut self,
-        work: impl Future<Output = Result<T, Diagnostic>>,
-    ) -> Result<T, Diagnostic> {
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         tokio::select! {
             done = work => done,
             exit = self.next() => Err(Diagnostic::interrupted(exit)),
@@ -98,10 +96,10 @@ pub(crate) struct StopSignal {
 
 impl Signals {
     /// Runs the work, which must end soon after the stop signal.
-    pub(crate) async fn guard<T>(
+    pub(crate) async fn stop_on_signal<T>(
         &mut self,
         work: impl AsyncFnOnce(StopSignal) -> T,
-    ) -> Result<T, Diagnostic> {
+    ) -> Result<T> {
         let stop = StopSignal::default();
         let work = work(stop.clone());
         tokio::pin!(work);

@@ -6,7 +6,7 @@ use usage_metrics::clock::{Clock, SystemClock};
 
 use crate::config;
 use crate::config::document::Document;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::environment::Environment;
 use crate::home::Home;
 use crate::output::Output;
@@ -32,12 +32,12 @@ impl Session {
     }
 
     /// The folder of the profile. Commands that do not need it ignore the error.
-    pub(crate) fn home(&self) -> Result<Home, Diagnostic> {
+    pub(crate) fn home(&self) -> Result<Home> {
         Home::find(&self.environment, self.profile.as_deref())
     }
 
     /// `config.yaml` of the profile, parsed once for all readers, and again after a change.
-    pub(crate) fn config(&self) -> Result<Arc<Document>, Diagnostic> {
+    pub(crate) fn config(&self) -> Result<Arc<Document>> {
         let path = self.home()?.config();
         let text = config::read(&path)?.unwrap_or_default();
         let mut known = self.config.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::output::{self, Output};
 use crate::wrap;
 
@@ -54,12 +54,7 @@ impl Table {
     }
 
     /// Prints the value for programs; for people the table, or a note if it has no rows.
-    pub(crate) fn print(
-        &self,
-        output: &Output,
-        value: &impl Serialize,
-        none: &str,
-    ) -> Result<(), Diagnostic> {
+    pub(crate) fn print(&self, output: &Output, value: &impl Serialize, none: &str) -> Result {
         if self.rows.len() > 1 || output.is_json() {
             return output.print(value, self.text());
         }
@@ -101,7 +96,7 @@ pub(crate) fn fields(fields: &[(&str, String)]) -> String {
 }
 
 /// Comma-separated values, the headings first.
-pub(crate) fn csv(lines: impl Iterator<Item = Vec<String>>) -> Result<Vec<u8>, Diagnostic> {
+pub(crate) fn csv(lines: impl Iterator<Item = Vec<String>>) -> Result<Vec<u8>> {
     let cannot =
         |error: csv::Error| Diagnostic::failed("cannot write the values as CSV").because(&error);
     let mut writer = csv::Writer::from_writer(Vec::new());

@@ -11,7 +11,7 @@ use task_loop::toolbox::plan::{self, Plan, StepState};
 use task_loop::{Sanitizer, TaskUsage};
 use usage_metrics::catalogue::ToolOutcome;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::markdown::Renderer;
 use crate::mcp::reporter::Reporter;
 use crate::output::{DIM, ERROR, GOOD, Output, USUAL_COLUMNS, WARNING};
@@ -114,7 +114,7 @@ impl TaskPrinter {
         self.written(written);
     }
 
-    fn written(&mut self, result: Result<(), Diagnostic>) {
+    fn written(&mut self, result: Result) {
         if let Err(diagnostic) = result {
             self.trouble.get_or_insert(diagnostic);
         }

@@ -27,7 +27,7 @@ use usage_metrics::recorder::Recorder;
 pub(crate) use self::config::{TaskConfig, TaskLimits};
 use crate::attended_person::{AttendedPerson, OpenQuestions};
 use crate::commands::parse_worker;
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::mcp::approval::ApprovalFile;
 use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, Servers, patience};
@@ -84,11 +84,7 @@ struct Skills {
 
 impl TaskSetup {
     /// Reads the profile. Nothing is connected yet.
-    pub(crate) fn load(
-        wanted: TaskRequest,
-        place: MessageSink,
-        session: &Session,
-    ) -> Result<Self, Diagnostic> {
+    pub(crate) fn load(wanted: TaskRequest, place: MessageSink, session: &Session) -> Result<Self> {
         let settings = Settings::load(session)?;
         settings.key()?;
         let config = TaskConfig::load(session)?;
@@ -123,8 +119,8 @@ impl TaskSetup {
     /// Works with the servers, which have ended when this returns.
     pub(crate) fn open(
         self,
-        work: impl AsyncFnOnce(Self, &Client, &mut Signals) -> Result<(), Diagnostic>,
-    ) -> Result<(), Diagnostic> {
+        work: impl AsyncFnOnce(Self, &Client, &mut Signals) -> Result,
+    ) -> Result {
         let (recorder, reporter) = (self.recorder.clone(), Arc::clone(&self.fleet.reporter));
         let done = runtime::run(async {
             let mut signals = Signals::listen();
@@ -133,7 +129,7 @@ impl TaskSetup {
             let done = work(self, &client, &mut signals).await;
             reporter.done_waiting();
             // A second signal does not wait for the servers.
-            let _ = signals.guard(async |_| client.close().await).await;
+            let _ = signals.stop_on_signal(async |_| client.close().await).await;
             done
         });
         metrics_recorder::close(&recorder);
@@ -198,7 +194,7 @@ impl TaskSetup {
         client: &Client,
         counting: &TaskMetrics,
         stop: &StopSignal,
-    ) -> Result<Model, Diagnostic> {
+    ) -> Result<Model> {
         self.fleet.reporter.waiting_for("starting …");
         let model = tokio::select! {
             model = self.model(self.wanted.model.as_deref(), client, counting) => model,
@@ -214,7 +210,7 @@ impl TaskSetup {
         id: Option<&str>,
         client: &Client,
         counting: &TaskMetrics,
-    ) -> Result<Model, Diagnostic> {
+    ) -> Result<Model> {
         let form = self.wanted.form.unwrap_or(self.config.form);
         let configured = self.member.settings.model.as_ref().map(|model| model.value.as_str());
         let found = Model::find(Arc::clone(&self.member.client), id.or(configured), form).await;
@@ -228,7 +224,7 @@ impl TaskSetup {
     }
 
     /// Starts the servers for a model that supports tools.
-    async fn start_servers(&self, client: &Client, model: &Model) -> Result<(), Diagnostic> {
+    async fn start_servers(&self, client: &Client, model: &Model) -> Result {
         if model.takes_tools {
             client.reload(self.entries());
             client.wait_until_settled(SERVERS_WAIT).await;
@@ -247,7 +243,7 @@ impl TaskSetup {
     }
 
     /// Fails if a required server is missing; prints a note about late ones.
-    fn missing(&self, client: &Client) -> Result<(), Diagnostic> {
+    fn missing(&self, client: &Client) -> Result {
         for status in client.missing_required() {
             let entry = self.fleet.servers.find(&status.server)?;
             if let Some(diagnostic) = self.fleet.unusable(&entry.entry, &status) {
@@ -278,7 +274,7 @@ impl TaskSetup {
         client: &Client,
         model: &Model,
         session: &Session,
-    ) -> Result<Toolbox, Diagnostic> {
+    ) -> Result<Toolbox> {
         let store = Box::new(ApprovalFile(session.home()?.approvals()));
         let (person, projects) = (self.person.clone(), self.fleet.servers.projects.clone());
         let gate = ApprovalGate::new(store, person, self.wanted.beforehand.clone(), projects);
@@ -343,7 +339,7 @@ impl Skills {
         fleet: &McpServers,
         recorder: &Recorder,
         session: &Session,
-    ) -> Result<Self, Diagnostic> {
+    ) -> Result<Self> {
         let places = SkillFolders::find(session)?;
         let log = SkillLog::new(&places, recorder.clone(), session.clock.clone());
         let mut catalogue = Catalogue::default();
@@ -364,7 +360,7 @@ impl Skills {
     }
 }
 
-fn check_name(name: &str, fleet: &McpServers) -> Result<(), Diagnostic> {
+fn check_name(name: &str, fleet: &McpServers) -> Result {
     if name == OWN_SERVER || fleet.servers.entries().any(|entry| entry.name == *name) {
         return Ok(());
     }

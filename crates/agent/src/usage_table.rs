@@ -4,7 +4,7 @@ use clap::Args;
 use task_loop::member::credits;
 use wire::usage::{UsageEntry, UsageList, UsageOwner, UsageSums};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::output::Output;
 use crate::table::{Table, csv, grouped};
 
@@ -31,11 +31,7 @@ pub(crate) struct UsageOptions {
 const NUMBERS: [&str; 4] = ["requests", "input tokens", "output tokens", "credits"];
 
 /// Prints JSON, a table, or comma-separated values.
-pub(crate) fn print(
-    usage: &UsageList,
-    options: &UsageOptions,
-    output: &Output,
-) -> Result<(), Diagnostic> {
+pub(crate) fn print(usage: &UsageList, options: &UsageOptions, output: &Output) -> Result {
     if output.is_json() {
         return output.json(usage);
     }
@@ -98,7 +94,7 @@ fn dimension<'a>(entry: &'a UsageEntry, by: &str) -> (&'a str, Option<&'a str>) 
     (text.as_deref().unwrap_or_default(), None)
 }
 
-fn values(usage: &UsageList) -> Result<Vec<u8>, Diagnostic> {
+fn values(usage: &UsageList) -> Result<Vec<u8>> {
     let numbers = ["requests", "input_tokens", "output_tokens", "charged_micros"];
     let headings = usage.by.iter().map(String::as_str).chain(numbers).map(str::to_owned);
     let line = |entry: &UsageEntry| {

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use self::data::Reading;
 use self::server::Site;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::output::Output;
 use crate::runtime;
 use crate::session::Session;
@@ -37,17 +37,12 @@ pub(crate) fn run(
     port: u16,
     opening: BrowserLaunch,
     session: &Session,
-) -> Result<(), Diagnostic> {
+) -> Result {
     // A request may still be waiting for a busy store, but its response is no longer needed.
     runtime::run(show(folder, port, opening, session))
 }
 
-async fn show(
-    folder: StoreFolder,
-    port: u16,
-    opening: BrowserLaunch,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+async fn show(folder: StoreFolder, port: u16, opening: BrowserLaunch, session: &Session) -> Result {
     let listener = listen(port).await?;
     let port = listener.local_addr().map_err(|error| cannot_listen(port, &error))?.port();
     // Listen for signals before the address is printed: a script may stop us at once.
@@ -70,7 +65,7 @@ async fn show(
     result.or_failed("the page server failed")
 }
 
-pub(crate) fn print_address(address: &str, output: &Output) -> Result<(), Diagnostic> {
+pub(crate) fn print_address(address: &str, output: &Output) -> Result {
     if output.is_json() {
         output.json_line(&json!({ "address": address }))
     } else {
@@ -78,7 +73,7 @@ pub(crate) fn print_address(address: &str, output: &Output) -> Result<(), Diagno
     }
 }
 
-pub(crate) async fn listen(port: u16) -> Result<TcpListener, Diagnostic> {
+pub(crate) async fn listen(port: u16) -> Result<TcpListener> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     listener.map_err(|error| cannot_listen(port, &error))
 }
@@ -101,7 +96,7 @@ pub(crate) fn routes(below: &str, frame: Frame, folder: StoreFolder, session: &S
 }
 
 /// Completes on SIGINT or SIGTERM.
-pub(crate) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Diagnostic> {
+pub(crate) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt()).or_failed("cannot listen for Ctrl-C")?;
     let mut terminate = signal(SignalKind::terminate()).or_failed("cannot listen for Ctrl-C")?;

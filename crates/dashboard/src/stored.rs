@@ -38,7 +38,7 @@ struct Skill {
 #[serde(default)]
 struct SkillProblem {
     path: String,
-    reason: String,
+    message: String,
 }
 
 /// The output of `agent skills list --json`.

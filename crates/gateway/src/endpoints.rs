@@ -81,7 +81,11 @@ impl Endpoints {
         let offered: Arc<str> = offered(&described.operations).into();
         let plain = described.router;
         let router = plain.clone().with_state(service.clone());
-        let calls = InternalCalls { router, service: service.clone() };
+        let calls = InternalCalls {
+            router,
+            media: service.media.clone(),
+            upstreams: service.upstreams.clone(),
+        };
         let max_body_bytes = service.config.limits.max_body_bytes;
         let finished = service.lifecycle.finished.clone();
         let tools = Arc::new(mcp::Endpoint::new(&calls, max_body_bytes, finished));

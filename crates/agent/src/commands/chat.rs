@@ -23,7 +23,7 @@ use self::session::ChatSession;
 use super::mcp::project;
 use super::run::TaskOptions;
 use crate::attended_person::OpenQuestions;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::mcp::reporter::MessageSink;
 use crate::session::Session;
 use crate::task_setup::{TaskRequest, TaskSetup};
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     manner: TaskOptions,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let archive = ChatArchive::of(session)?;
     if args.list {
         return archive.list(args.find.as_deref(), session);
@@ -95,7 +95,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     setup.open(async |setup, client, signals| {
         let surface = if args.attended { ExecutionSurface::Desktop } else { ExecutionSurface::Tui };
         let counting = setup.counting(Entrypoint::Interactive, surface);
-        let ready = signals.guard(async |stop| setup.ready(client, &counting, &stop).await);
+        let ready =
+            signals.stop_on_signal(async |stop| setup.ready(client, &counting, &stop).await);
         let model = ready.await??;
         let mut chat = ChatSession::begin(setup, client, counting, model, session)?;
         if let Some(kept) = kept {

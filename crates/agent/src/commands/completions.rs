@@ -2,7 +2,7 @@
 
 use clap_complete::Shell;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::session::Session;
 
 /// Print shell completions
@@ -16,11 +16,7 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(
-    args: &Args,
-    session: &Session,
-    program: clap::Command,
-) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session, program: clap::Command) -> Result {
     // The options of every command are hidden in help texts only.
     let mut program = program.mut_args(|arg| arg.hide(false));
     let mut script = Vec::new();

@@ -6,7 +6,7 @@ use settings::Schema;
 use super::update::UpdateFile;
 use crate::config::MetricsConfig;
 use crate::config::secrets::SecretsConfig;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::member::settings::{MemberFile, RootFile};
 use crate::session::Session;
 use crate::task_setup::TaskConfig;
@@ -32,7 +32,7 @@ Examples:
     Schema,
 }
 
-pub(crate) fn run(command: &Command, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: &Command, session: &Session) -> Result {
     match command {
         Command::Reference => {
             let chapters = own_schema().chapters("The file");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dashboard::{Options, Program, metrics_frame};
 
 use super::metrics;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{ErrorContext, Result};
 use crate::session::Session;
 use crate::view::{self, BrowserLaunch};
 use crate::{config, runtime};
@@ -38,11 +38,11 @@ pub(crate) struct Args {
     idle: u64,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     runtime::run(serve(args, session))
 }
 
-async fn serve(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+async fn serve(args: &Args, session: &Session) -> Result {
     let launch = if args.no_open { BrowserLaunch::Print } else { BrowserLaunch::Browser };
     let home = session.home()?;
     let socket = home.dashboard_socket();

@@ -15,7 +15,7 @@ use task_loop::untrusted::printable;
 use super::mcp::doctor::{self, Connectivity, DoctorResult};
 use super::metrics::status;
 use super::update::{Channel, ChannelArgs};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::download::free_bytes;
 use crate::finding::{Finding, Findings, Severity};
 use crate::session::Session;
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let online = Connectivity::Online { at_most: AT_MOST };
     let reach = if args.offline { Connectivity::Offline } else { online };
     let mut findings = Findings::default();
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// The checks that need a readable configuration, run concurrently.
-fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Diagnostic> {
+fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
     thread::scope(|scope| {
         let service = scope.spawn(|| service::look(reach, session));
         let servers = scope.spawn(|| servers(reach, session));
@@ -79,7 +79,7 @@ fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Di
 
 /// Whether the local models are usable; no finding if there are none.
 #[cfg(feature = "local-model")]
-fn models(session: &Session) -> Result<Vec<Finding>, Diagnostic> {
+fn models(session: &Session) -> Result<Vec<Finding>> {
     use crate::model_files::model_dir::ModelDir;
     use local_model::About;
 
@@ -125,7 +125,7 @@ fn updates(session: &Session) -> Finding {
     }
 }
 
-fn home(session: &Session) -> Result<Finding, Diagnostic> {
+fn home(session: &Session) -> Result<Finding> {
     let config = session.home()?.config();
     let folder = config.parent().unwrap_or(Path::new("/"));
     let shown = folder.display();
@@ -150,7 +150,7 @@ fn home(session: &Session) -> Result<Finding, Diagnostic> {
     })
 }
 
-fn configuration(session: &Session) -> Result<Finding, Diagnostic> {
+fn configuration(session: &Session) -> Result<Finding> {
     let path = session.home()?.config();
     Ok(match session.config()?.root() {
         Ok(_) if path.exists() => Finding::good(path.display().to_string()),
@@ -161,7 +161,7 @@ fn configuration(session: &Session) -> Result<Finding, Diagnostic> {
 }
 
 /// Free disk space of the home folder, if the system reports it.
-fn disk(session: &Session) -> Result<Option<Finding>, Diagnostic> {
+fn disk(session: &Session) -> Result<Option<Finding>> {
     let config = session.home()?.config();
     let folder = config.ancestors().skip(1).find(|folder| folder.exists());
     let free = folder.and_then(|folder| free_bytes(&statvfs(folder).ok()?));
@@ -230,7 +230,7 @@ fn shown(text: &str) -> String {
 
 const AT_MOST: Duration = Duration::from_secs(30);
 
-fn servers(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Diagnostic> {
+fn servers(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
     let DoctorResult { findings, shown } = match doctor::look(None, reach, session) {
         Ok(looked) => looked,
         Err(stopped) if stopped.exit.is_of_signal() => return Err(stopped),

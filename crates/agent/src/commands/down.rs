@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::up::running::{Running, RunningService};
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::output::GOOD;
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     wait: u64,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let Some(held) = RunningService::find(session)? else {
         if session.output.is_json() {
             return session.output.json(&json!({ "stopped": false, "pid": null, "address": null }));
@@ -65,7 +65,7 @@ fn shown(running: &Running) -> String {
     }
 }
 
-async fn has_ended(held: &RunningService, wait: Duration) -> Result<bool, Diagnostic> {
+async fn has_ended(held: &RunningService, wait: Duration) -> Result<bool> {
     let deadline = Instant::now() + wait;
     loop {
         if !held.is_held()? {
@@ -79,7 +79,7 @@ async fn has_ended(held: &RunningService, wait: Duration) -> Result<bool, Diagno
 }
 
 /// Sends the signal to the process that holds the file, never to another one with a reused id.
-fn ask_to_stop(held: &RunningService, running: &Running) -> Result<(), Diagnostic> {
+fn ask_to_stop(held: &RunningService, running: &Running) -> Result {
     let number = running.pid;
     let cannot = format!("cannot stop process {number}");
     let pid = i32::try_from(number).ok().and_then(Pid::from_raw);

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use task_loop::untrusted::{escaped_lines, printable};
 use wire::web::{Page, PageFormat, PageRequest};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::duration::{moment, since};
 use crate::key_value::word;
 use crate::markdown;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     waiting: RetryOptions,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let service = RetryingMember::find(session, args.waiting)?;
     let request = PageRequest {
         url: args.url.clone(),
@@ -89,7 +89,7 @@ fn tell(page: &Page, session: &Session) {
 }
 
 /// Prints the content: raw, or rendered for a person at a terminal.
-fn show(page: &Page, format: Option<PageFormat>, session: &Session) -> Result<(), Diagnostic> {
+fn show(page: &Page, format: Option<PageFormat>, session: &Session) -> Result {
     let content = &page.content;
     let Some(columns) = session.output.columns() else {
         return session.output.bytes(content.as_bytes());

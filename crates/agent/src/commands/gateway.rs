@@ -28,7 +28,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use self::operator_store::Context;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::session::Session;
 
 pub(super) use self::amount::in_credits;
@@ -123,7 +123,7 @@ impl Args {
     }
 }
 
-pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: Args, session: &Session) -> Result {
     let Args { location, command } = args;
     let context = Context { location: &location, session };
     match command {

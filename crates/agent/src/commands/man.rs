@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{ErrorContext, Result};
 use crate::session::Session;
 
 /// Write manual pages
@@ -20,11 +20,7 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(
-    args: &Args,
-    session: &Session,
-    program: clap::Command,
-) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session, program: clap::Command) -> Result {
     let program = program.mut_args(|arg| arg.hide(false));
     if let Some(folder) = &args.out {
         let written = std::fs::create_dir_all(folder);

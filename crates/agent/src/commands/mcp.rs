@@ -33,7 +33,7 @@ use clap::Subcommand;
 
 use self::switch::Switch;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::session::Session;
 
 /// Add, test and call MCP servers
@@ -93,7 +93,7 @@ pub(crate) enum Command {
     },
 }
 
-pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, session: &Session) -> Result {
     match command {
         Command::List(args) => list::run(&args, session),
         Command::Add(args) => add::run(&args, session),

@@ -4,14 +4,14 @@ use task_loop::member::credits;
 use task_loop::untrusted::printable;
 use wire::account::{BudgetView, Me, PeriodView};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::duration::moment;
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::{counted, fields};
 
-pub(crate) fn run(waiting: RetryOptions, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(waiting: RetryOptions, session: &Session) -> Result {
     let service = RetryingMember::find(session, waiting)?;
     let answer = block_on(service.get("/me"))?;
     let Some(me) = service.read_or_print(&answer)? else { return Ok(()) };

@@ -9,7 +9,7 @@ use task_loop::member::credits;
 use task_loop::untrusted::printable;
 use wire::capability::{Capability, CapabilityList};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::WARNING;
 use crate::runtime::block_on;
@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Download(download::Args),
 }
 
-pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, session: &Session) -> Result {
     match command {
         Command::List(args) => list(args, session),
         Command::Run(args) => run::run(&args, session),
@@ -42,7 +42,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
     }
 }
 
-fn list(waiting: RetryOptions, session: &Session) -> Result<(), Diagnostic> {
+fn list(waiting: RetryOptions, session: &Session) -> Result {
     let service = RetryingMember::find(session, waiting)?;
     let answer = block_on(service.get("/capabilities"))?;
     let mut able: CapabilityList = service.read(&answer)?;

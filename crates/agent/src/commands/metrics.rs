@@ -17,7 +17,7 @@ use usage_metrics::{export, merge};
 use uuid::Uuid;
 
 use self::inspect::{Inspection, Question, inspect};
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::documents::{DEFAULT_MAX_BYTES, DocumentSplit, Source, sources};
 use crate::key_value::word;
 use crate::metrics_recorder::{decision, store_trouble};
@@ -76,7 +76,7 @@ Examples:
     ResetId,
 }
 
-pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, session: &Session) -> Result {
     match command {
         Command::Status => status::run(session),
         Command::On => on::run(session),
@@ -94,16 +94,16 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
     }
 }
 
-pub(super) fn folder(session: &Session) -> Result<StoreFolder, Diagnostic> {
+pub(super) fn folder(session: &Session) -> Result<StoreFolder> {
     Ok(StoreFolder::new(session.home()?.metrics()))
 }
 
-fn existing_store(session: &Session) -> Result<Option<Store>, Diagnostic> {
+fn existing_store(session: &Session) -> Result<Option<Store>> {
     let folder = folder(session)?;
     Store::existing(&folder, Uuid::new_v4).map_err(|error| store_trouble(&folder, &error))
 }
 
-fn needed_store(session: &Session) -> Result<Store, Diagnostic> {
+fn needed_store(session: &Session) -> Result<Store> {
     existing_store(session)?.ok_or_else(|| {
         Diagnostic::failed("no metrics have been recorded")
             .hint("turn recording on with `agent metrics on`")
@@ -111,7 +111,7 @@ fn needed_store(session: &Session) -> Result<Store, Diagnostic> {
 }
 
 /// All packages of this installation: the created ones, and previews of the next ones.
-fn own_packages(store: &Store) -> Result<Vec<Package>, Diagnostic> {
+fn own_packages(store: &Store) -> Result<Vec<Package>> {
     let holdings = store.contents().map_err(|error| store_trouble(store.folder(), &error))?;
     let made = holdings.made.iter().map(|stored| {
         let message = format!("cannot read package {}", stored.package_id);
@@ -121,7 +121,7 @@ fn own_packages(store: &Store) -> Result<Vec<Package>, Diagnostic> {
 }
 
 /// Reads packages from paths; an invalid one is an error.
-fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>, Diagnostic> {
+fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>> {
     let mut packages = Vec::new();
     let mut buffer = Vec::new();
     for source in sources(paths) {
@@ -155,7 +155,7 @@ fn cannot_read(source: &Source, error: &std::io::Error) -> Diagnostic {
     Diagnostic::failed(format!("cannot read {}", source.name())).because(error)
 }
 
-fn reset_id(session: &Session) -> Result<(), Diagnostic> {
+fn reset_id(session: &Session) -> Result {
     let mut store = needed_store(session)?;
     let folder = store.folder().clone();
     let install_id = store.reset_id().map_err(|error| store_trouble(&folder, &error))?;
@@ -184,7 +184,7 @@ pub(crate) struct Lint {
     deny_warnings: bool,
 }
 
-fn lint(args: &Lint, session: &Session) -> Result<(), Diagnostic> {
+fn lint(args: &Lint, session: &Session) -> Result {
     let question = if args.deny_warnings { Question::LintStrictly } else { Question::Lint };
     inspect(&args.inspection, question, session)
 }
@@ -206,7 +206,7 @@ pub(crate) struct View {
     no_open: bool,
 }
 
-fn open_view(args: &View, session: &Session) -> Result<(), Diagnostic> {
+fn open_view(args: &View, session: &Session) -> Result {
     // Without a store there is nothing to inspect; the error has the fix.
     drop(needed_store(session)?);
     let opening =
@@ -228,7 +228,7 @@ pub(crate) struct Merge {
     paths: Vec<PathBuf>,
 }
 
-fn merge(args: &Merge, session: &Session) -> Result<(), Diagnostic> {
+fn merge(args: &Merge, session: &Session) -> Result {
     let packages = read_packages(&args.paths)?;
     let count = packages.len();
     let merged = merge::merge(packages).or_failed("cannot add up these packages")?;
@@ -253,7 +253,7 @@ pub(crate) struct Show {
     all: bool,
 }
 
-fn show(args: &Show, session: &Session) -> Result<(), Diagnostic> {
+fn show(args: &Show, session: &Session) -> Result {
     let drafts = drafts(session)?;
     let (output, count) = (&session.output, drafts.len());
     for package in drafts.iter().take(if args.all { count } else { 1 }) {
@@ -268,12 +268,12 @@ fn show(args: &Show, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-pub(crate) fn drafts(session: &Session) -> Result<Vec<Package>, Diagnostic> {
+pub(crate) fn drafts(session: &Session) -> Result<Vec<Package>> {
     let store = needed_store(session)?;
     store.drafts(PackageScope::All).map_err(|error| store_trouble(store.folder(), &error))
 }
 
-fn package(session: &Session) -> Result<(), Diagnostic> {
+fn package(session: &Session) -> Result {
     let (config, _) = decision(session)?;
     let mut store = needed_store(session)?;
     let folder = store.folder().clone();
@@ -341,7 +341,7 @@ pub(crate) struct Export {
     paths: Vec<PathBuf>,
 }
 
-pub(crate) fn export_packages(args: &Export, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn export_packages(args: &Export, session: &Session) -> Result {
     let packages = if args.paths.is_empty() {
         own_packages(&needed_store(session)?)?
     } else {

@@ -8,7 +8,7 @@ use task_loop::untrusted::{escaped_lines, printable};
 use wire::capability::{Capability, CapabilityList, CapableModel};
 use wire::model::{Model, ModelList};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::{DIM, Output, WARNING};
 use crate::runtime::block_on;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     waiting: RetryOptions,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     #[cfg(feature = "local-model")]
     if let Some(command) = &args.command {
         return files::run(command, session);
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     session.output.text(text(&rows, &session.output))
 }
 
-fn named<'a>(able: &'a CapabilityList, name: &str) -> Result<&'a Capability, Diagnostic> {
+fn named<'a>(able: &'a CapabilityList, name: &str) -> Result<&'a Capability> {
     able.data.iter().find(|capability| capability.id == name).ok_or_else(|| {
         let known: Vec<String> = able.data.iter().map(|it| printable(&it.id)).collect();
         Diagnostic::usage(format!("unknown capability `{}`", printable(name)))

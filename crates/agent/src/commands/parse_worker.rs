@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use document_parser::{WorkerProgram, worker};
 
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{ErrorContext, Result};
 
 /// Parse documents of a member service; started by the service itself
 #[derive(Debug, clap::Args)]
@@ -16,7 +16,7 @@ pub(crate) struct Args {
     cpu_seconds: u64,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result {
     worker::run(worker::limits(args.memory_bytes, args.cpu_seconds)).or_failed("the parser stopped")
 }
 

@@ -11,7 +11,7 @@ use task_loop::untrusted::{escaped_lines, printable};
 use wire::research::{Depth, JobList, JobView, ResearchRequest};
 
 use self::watch::watch;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::duration::moment;
 use crate::key_value::{self, word};
 use crate::member::retry::{RetryOptions, RetryingMember};
@@ -81,7 +81,7 @@ pub(crate) struct JobArgs {
     waiting: RetryOptions,
 }
 
-pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, session: &Session) -> Result {
     match command {
         Command::Start(args) => start(&args, session),
         Command::List(args) => list(&args, session),
@@ -91,7 +91,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
     }
 }
 
-fn path(id: &str) -> Result<String, Diagnostic> {
+fn path(id: &str) -> Result<String> {
     let is_id = !id.is_empty()
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if is_id {
@@ -101,7 +101,7 @@ fn path(id: &str) -> Result<String, Diagnostic> {
         .hint("list jobs with `agent research list`"))
 }
 
-fn show(job: &JobArgs, session: &Session) -> Result<(), Diagnostic> {
+fn show(job: &JobArgs, session: &Session) -> Result {
     let path = path(&job.id)?;
     let service = RetryingMember::find(session, job.waiting)?;
     let answer = block_on(service.get(&path))?;
@@ -109,7 +109,7 @@ fn show(job: &JobArgs, session: &Session) -> Result<(), Diagnostic> {
     report::show(&job, session)
 }
 
-fn cancel(job: &JobArgs, session: &Session) -> Result<(), Diagnostic> {
+fn cancel(job: &JobArgs, session: &Session) -> Result {
     let path = path(&job.id)?;
     let service = RetryingMember::find(session, job.waiting)?;
     let ask = MemberRequest::post(format!("{path}/cancel"), &json!({})).repeatable();
@@ -157,7 +157,7 @@ pub(crate) struct Start {
     waiting: RetryOptions,
 }
 
-fn start(args: &Start, session: &Session) -> Result<(), Diagnostic> {
+fn start(args: &Start, session: &Session) -> Result {
     let metadata = key_value::object(&args.metadata, "key")?;
     let service = RetryingMember::find(session, args.waiting)?;
     let request = ResearchRequest {
@@ -207,7 +207,7 @@ pub(crate) struct List {
     waiting: RetryOptions,
 }
 
-fn list(args: &List, session: &Session) -> Result<(), Diagnostic> {
+fn list(args: &List, session: &Session) -> Result {
     let mut query = Vec::new();
     if let Some(limit) = args.limit {
         query.push(format!("limit={limit}"));

@@ -19,7 +19,7 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use super::chat::archive::{ChatArchive, ResumedChat};
 use super::mcp::project;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::key_value::word;
 use crate::mcp::reporter::MessageSink;
 use crate::prompt::standard_input;
@@ -125,7 +125,7 @@ impl TaskOptions {
 }
 
 impl Args {
-    fn schema(&self) -> Result<Option<Arc<Value>>, Diagnostic> {
+    fn schema(&self) -> Result<Option<Arc<Value>>> {
         let Some(path) = &self.output_schema else { return Ok(None) };
         let shown = path.display();
         let text = config::read(path)?
@@ -136,7 +136,7 @@ impl Args {
     }
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let schema = args.schema()?;
     let tasks = args.batch.as_deref().map(batch::read).transpose()?;
     let words = if tasks.is_none() { words(args)? } else { String::new() };
@@ -176,10 +176,11 @@ impl SingleTask<'_> {
         shared: SharedTaskSetup<'_>,
         signals: &mut Signals,
         session: &Session,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result {
         let setup = shared.setup;
-        let working = signals
-            .guard(async |stop: StopSignal| self.work(resumed, shared, &stop, session).await);
+        let working = signals.stop_on_signal(async |stop: StopSignal| {
+            self.work(resumed, shared, &stop, session).await
+        });
         let ended = working.await.flatten().and_then(|(done, printer)| {
             if let Some(record) = &self.record {
                 record.spent(done.spent);
@@ -209,7 +210,7 @@ impl SingleTask<'_> {
         SharedTaskSetup { setup, client, schema }: SharedTaskSetup<'_>,
         stop: &StopSignal,
         session: &Session,
-    ) -> Result<(TaskResult, TaskPrinter), Diagnostic> {
+    ) -> Result<(TaskResult, TaskPrinter)> {
         let mut input =
             UserInput { text: std::mem::take(&mut self.words), attachments: Vec::new() };
         for path in &self.args.image {
@@ -258,7 +259,7 @@ impl SingleTask<'_> {
 }
 
 /// The prompt for the model; a resumed task does not read a terminal.
-fn words(args: &Args) -> Result<String, Diagnostic> {
+fn words(args: &Args) -> Result<String> {
     let is_piped = !io::stdin().is_terminal();
     let typed = args.words.join(" ");
     let typed = if typed.trim() == "-" { String::new() } else { typed };

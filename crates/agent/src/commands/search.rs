@@ -5,7 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use task_loop::untrusted::{escaped_lines, printable};
 use wire::search::{Domains, Recency, SearchAnswer, SearchRequest, SearchResult};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::duration::{moment, since};
 use crate::key_value::word;
 use crate::member::retry::{RetryOptions, RetryingMember};
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     waiting: RetryOptions,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let service = RetryingMember::find(session, args.waiting)?;
     let has_sites = !(args.site.is_empty() && args.not_site.is_empty());
     let request = SearchRequest {

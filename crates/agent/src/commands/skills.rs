@@ -14,7 +14,7 @@ use task_loop::untrusted::printable;
 use usage_metrics::clock::Timestamp;
 use usage_metrics::recorder::Recorder;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::metrics_recorder;
 use crate::output::GOOD;
 use crate::session::Session;
@@ -83,7 +83,7 @@ pub(crate) struct SkillArgs {
     name: String,
 }
 
-pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, session: &Session) -> Result {
     match command {
         Command::List => list(session),
         Command::Show(args) => show(&args, session),
@@ -97,8 +97,8 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
 fn with_log<T>(
     places: &SkillFolders,
     session: &Session,
-    work: impl FnOnce(&SkillLog) -> Result<T, Diagnostic>,
-) -> Result<T, Diagnostic> {
+    work: impl FnOnce(&SkillLog) -> Result<T>,
+) -> Result<T> {
     let recorder = metrics_recorder::recorder(session)?;
     let done = work(&SkillLog::new(places, recorder.clone(), session.clock.clone()));
     metrics_recorder::close(&recorder);
@@ -111,8 +111,8 @@ fn moved(
     key: &str,
     done: &str,
     session: &Session,
-    work: impl FnOnce(&SkillFolders, &Name, &SkillLog) -> Result<PathBuf, Diagnostic>,
-) -> Result<(), Diagnostic> {
+    work: impl FnOnce(&SkillFolders, &Name, &SkillLog) -> Result<PathBuf>,
+) -> Result {
     let name = Name::typed(name)?;
     let places = SkillFolders::find(session)?;
     let to = with_log(&places, session, |log| work(&places, &name, log))?;
@@ -124,7 +124,7 @@ fn moved(
     Ok(())
 }
 
-fn named(name: &str, places: &SkillFolders) -> Result<Skill, Diagnostic> {
+fn named(name: &str, places: &SkillFolders) -> Result<Skill> {
     let name = Name::typed(name)?;
     match places.open(&name) {
         Some(Ok(skill)) => Ok(skill),
@@ -143,7 +143,7 @@ pub(crate) struct SkillPath {
     name: Option<String>,
 }
 
-fn path(args: &SkillPath, session: &Session) -> Result<(), Diagnostic> {
+fn path(args: &SkillPath, session: &Session) -> Result {
     let places = SkillFolders::find(session)?;
     if let Some(name) = &args.name {
         let skill = named(name, &places)?;
@@ -162,7 +162,7 @@ fn path(args: &SkillPath, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn show(args: &SkillArgs, session: &Session) -> Result<(), Diagnostic> {
+fn show(args: &SkillArgs, session: &Session) -> Result {
     let places = SkillFolders::find(session)?;
     let skill = named(&args.name, &places)?;
     let read = skill.located.document();
@@ -207,7 +207,7 @@ fn show(args: &SkillArgs, session: &Session) -> Result<(), Diagnostic> {
     session.output.bytes(text.as_bytes())
 }
 
-fn list(session: &Session) -> Result<(), Diagnostic> {
+fn list(session: &Session) -> Result {
     let places = SkillFolders::find(session)?;
     let catalogue = places.catalogue();
     let records = records(&places, session);

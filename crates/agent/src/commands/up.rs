@@ -21,7 +21,7 @@ use super::gateway::{
     FirstConfig, Hangup, Location, Server, address, bring_up_to_date, candidates, look, merge,
     named, ready, serve, write_if_missing,
 };
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::log;
 use crate::session::Session;
 
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     server: Vec<Server>,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let claim = ServiceLock::take(session)?;
     let start = |start: StartSummary| {
         claim.tell(Some(start.address))?;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     serve(prepare(args, session), start, Hangup::Stop, session)
 }
 
-async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary), Diagnostic> {
+async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary)> {
     let path = session.home()?.gateway().join("gateway.yaml");
     let found = look(candidates(&args.server, args.no_discover)).await;
     // Probed once: an existing file decides whether it is used.

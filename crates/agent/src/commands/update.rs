@@ -18,7 +18,7 @@ use wire::download::{PUBLIC_KEY_BYTES, is_name, read_public_key};
 
 use self::offer::{Offer, State};
 use self::program::Program;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::{Destination, OnConflict, download};
 use crate::member::settings::{Settings, Sourced};
 use crate::output::GOOD;
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     rollback: bool,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     if args.rollback {
         return roll_back(session);
     }
@@ -76,13 +76,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// This program, if we may replace it.
-fn own(session: &Session) -> Result<Program, Diagnostic> {
+fn own(session: &Session) -> Result<Program> {
     let program = Program::running()?;
     program.check_is_ours(session)?;
     Ok(program)
 }
 
-fn tell(offer: &Offer, session: &Session) -> Result<(), Diagnostic> {
+fn tell(offer: &Offer, session: &Session) -> Result {
     let (current, published) = (own_version(), printable(&offer.manifest.version));
     let document = json!({
         "update_available": offer.state() == State::Newer,
@@ -114,7 +114,7 @@ fn tell(offer: &Offer, session: &Session) -> Result<(), Diagnostic> {
     session.output.print(&document, text)
 }
 
-async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<(), Diagnostic> {
+async fn install(offer: &Offer, program: &Program, session: &Session) -> Result {
     let lock = program.lock()?;
     let (wanted, name) = offer.wanted()?;
     let fresh = program.beside(&offer.version);
@@ -128,7 +128,7 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<
     told(&own_version(), &offer.version, program, session)
 }
 
-fn roll_back(session: &Session) -> Result<(), Diagnostic> {
+fn roll_back(session: &Session) -> Result {
     let program = own(session)?;
     let lock = program.lock()?;
     let previous = program.previous();
@@ -142,12 +142,7 @@ fn roll_back(session: &Session) -> Result<(), Diagnostic> {
     told(&own_version(), &version, &program, session)
 }
 
-fn told(
-    from: &Version,
-    to: &Version,
-    program: &Program,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+fn told(from: &Version, to: &Version, program: &Program, session: &Session) -> Result {
     let (path, previous) = (&program.path, program.previous());
     let updated = json!({
         "updated": true,
@@ -185,7 +180,7 @@ fn own_version() -> Version {
 const MAX_WAIT: Duration = Duration::from_secs(10);
 const MAX_BYTES: u64 = 4096;
 
-async fn check_version(path: &Path, expected: &Version) -> Result<(), Diagnostic> {
+async fn check_version(path: &Path, expected: &Version) -> Result {
     let found = version(path).await?;
     if found == *expected {
         return Ok(());
@@ -194,7 +189,7 @@ async fn check_version(path: &Path, expected: &Version) -> Result<(), Diagnostic
     Err(Diagnostic::peer(message).hint("nothing was changed; report this to the publisher"))
 }
 
-async fn version(path: &Path) -> Result<Version, Diagnostic> {
+async fn version(path: &Path) -> Result<Version> {
     let said = tokio::time::timeout(MAX_WAIT, said(path)).await;
     let what = match said {
         Ok(Ok(text)) => {
@@ -268,7 +263,7 @@ section! {
 
 impl Channel {
     /// The command line first, then the configuration, then the built-in values.
-    pub(crate) fn find(session: &Session, given: ChannelArgs<'_>) -> Result<Self, Diagnostic> {
+    pub(crate) fn find(session: &Session, given: ChannelArgs<'_>) -> Result<Self> {
         let path = session.home()?.config();
         let document = session.config()?;
         let section: UpdateFile = document.section("update")?;
@@ -301,7 +296,7 @@ impl Channel {
         Ok(Self { base, key, config: path.display().to_string() })
     }
 
-    pub(crate) fn key(&self) -> Result<&Sourced<PublicKey>, Diagnostic> {
+    pub(crate) fn key(&self) -> Result<&Sourced<PublicKey>> {
         self.key.as_ref().ok_or_else(|| {
             Diagnostic::configuration("no signing key for updates is configured")
                 .hint("get the public key from the publisher, but not from the download server")
@@ -310,7 +305,7 @@ impl Channel {
     }
 }
 
-fn read(key: &Sourced<String>) -> Result<Sourced<PublicKey>, Diagnostic> {
+fn read(key: &Sourced<String>) -> Result<Sourced<PublicKey>> {
     let value = read_public_key(&key.value).ok_or_else(|| {
         let message = format!("invalid public key `{}`", printable(&key.value));
         Diagnostic::configuration(message)

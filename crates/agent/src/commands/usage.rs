@@ -3,7 +3,7 @@
 use form_urlencoded::Serializer;
 use wire::usage::UsageList;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     waiting: RetryOptions,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let service = RetryingMember::find(session, args.waiting)?;
     let UsageOptions { from, to, by, limit, .. } = &args.options;
     let limit = limit.map(|limit| limit.to_string());

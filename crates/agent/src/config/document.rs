@@ -10,7 +10,7 @@ use settings::{
     not_yaml,
 };
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 
 /// A struct declared with [`settings::section!`].
 pub(crate) trait Section: DeserializeOwned + JsonSchema + Default {}
@@ -37,7 +37,7 @@ impl Document {
         Self { path: path.to_owned(), text, root }
     }
 
-    pub(crate) fn root(&self) -> Result<&Node, Diagnostic> {
+    pub(crate) fn root(&self) -> Result<&Node> {
         let root = self.root.as_ref().map_err(|problem| {
             self.not_understood(problem, not_yaml(problem).unwrap_or(&problem.message))
         })?;
@@ -49,7 +49,7 @@ impl Document {
     }
 
     /// Reads the value of a root key, or the default. References to variables are not resolved.
-    pub(crate) fn section<T: Section>(&self, name: &str) -> Result<T, Diagnostic> {
+    pub(crate) fn section<T: Section>(&self, name: &str) -> Result<T> {
         match self.root()?.get(name).filter(|node| !node.is_null()) {
             Some(node) => self.read(name, node),
             None => Ok(T::default()),
@@ -57,13 +57,13 @@ impl Document {
     }
 
     /// Reads keys of the root itself; all others belong to other parts.
-    pub(crate) fn root_keys<T: Section>(&self) -> Result<T, Diagnostic> {
+    pub(crate) fn root_keys<T: Section>(&self) -> Result<T> {
         let schema = Schema::of::<T>();
         let known = self.root()?.entries().iter().filter(|(key, _)| schema.has_key("", &key.text));
         self.read("", &Value::Map(known.cloned().collect()).into())
     }
 
-    fn read<T: Section>(&self, name: &str, node: &Node) -> Result<T, Diagnostic> {
+    fn read<T: Section>(&self, name: &str, node: &Node) -> Result<T> {
         let (schema, scope) = (Schema::of::<T>(), Scope::default());
         let mut reader = Reader::new(&scope, None, Strictness::Strict);
         (reader.enabled, reader.schema) = (false, Some(&schema));
@@ -79,7 +79,7 @@ impl Document {
     }
 
     /// The first duplicate key, at any depth.
-    pub(super) fn check_duplicates(&self) -> Result<(), Diagnostic> {
+    pub(super) fn check_duplicates(&self) -> Result {
         let Some(key) = duplicate(self.root()?) else { return Ok(()) };
         let why = format!("duplicate key `{}`", task_loop::untrusted::printable(&key.text));
         Err(self.not_understood(&Problem::error(key.position, ""), &why))

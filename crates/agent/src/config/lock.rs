@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use super::made_folder_of;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::home::unwritable;
 
 /// The lock file; it is empty and is kept.
@@ -22,7 +22,7 @@ pub(crate) struct Lock {
 }
 
 /// Locks the configuration at this path and the files beside it.
-pub(crate) fn take(config: &Path) -> Result<Lock, Diagnostic> {
+pub(crate) fn take(config: &Path) -> Result<Lock> {
     let cannot = |error: &io::Error| {
         let message = format!("cannot lock {} for editing", config.display());
         unwritable(Diagnostic::configuration(message), error)

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use settings::{Scope, section, word};
 
 use super::{read, read_lossy, write};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::home::Home;
 use crate::keychain::{Keychain, UnlockDialog};
 use crate::session::Session;
@@ -43,7 +43,7 @@ pub(crate) enum SecretPlace {
 }
 
 impl SecretPlace {
-    pub(crate) fn of(session: &Session) -> Result<Self, Diagnostic> {
+    pub(crate) fn of(session: &Session) -> Result<Self> {
         let document = session.config()?;
         // A broken file is reported when its servers are read.
         if document.root.is_err() {
@@ -67,7 +67,7 @@ impl From<SecretPlace> for TokenPlace {
 }
 
 /// The values of `${NAME}` references in configuration files.
-pub(crate) fn scope(session: &Session, home: &Home) -> Result<Scope, Diagnostic> {
+pub(crate) fn scope(session: &Session, home: &Home) -> Result<Scope> {
     let path = home.env_file();
     let mut secrets = match SecretPlace::of(session)? {
         SecretPlace::File => BTreeMap::new(),
@@ -110,7 +110,7 @@ pub(crate) struct SecretsFile {
 }
 
 impl SecretsFile {
-    pub(crate) fn load(session: &Session) -> Result<Self, Diagnostic> {
+    pub(crate) fn load(session: &Session) -> Result<Self> {
         let (path, place) = (session.home()?.env_file(), SecretPlace::of(session)?);
         let mut file = Self::open(&path, place)?;
         if place == SecretPlace::Keychain {
@@ -120,7 +120,7 @@ impl SecretsFile {
     }
 
     /// The secrets in one place.
-    pub(crate) fn open(path: &Path, place: SecretPlace) -> Result<Self, Diagnostic> {
+    pub(crate) fn open(path: &Path, place: SecretPlace) -> Result<Self> {
         let text = match place {
             SecretPlace::File => read(path)?,
             SecretPlace::Keychain => {
@@ -146,11 +146,7 @@ impl SecretsFile {
 
     /// Adds a value to the file at this path, for a service, which may run without a keychain.
     /// Returns the file and the name in it.
-    pub(crate) fn store(
-        path: &Path,
-        name: &str,
-        value: &str,
-    ) -> Result<(Self, String), Diagnostic> {
+    pub(crate) fn store(path: &Path, name: &str, value: &str) -> Result<(Self, String)> {
         let mut file = Self::open(path, SecretPlace::File)?;
         let name = file.add(name, value)?;
         file.write()?;
@@ -158,7 +154,7 @@ impl SecretsFile {
     }
 
     /// Adds all secrets of another place; a name with another value here is an error.
-    pub(crate) fn take_all(&mut self, other: &Self) -> Result<(), Diagnostic> {
+    pub(crate) fn take_all(&mut self, other: &Self) -> Result {
         if self.text.is_empty() {
             // With its comments.
             (self.text, self.variables) = (other.text.clone(), other.variables.clone());
@@ -187,7 +183,7 @@ impl SecretsFile {
 
     /// Adds a value under this name, or under a similar one if the name has another value
     /// already. Returns the name.
-    pub(crate) fn add(&mut self, name: &str, value: &str) -> Result<String, Diagnostic> {
+    pub(crate) fn add(&mut self, name: &str, value: &str) -> Result<String> {
         let names = (1..=MAX_OF_A_NAME).map(|n| match n {
             1 => name.to_owned(),
             _ => format!("{name}_{n}"),
@@ -205,7 +201,7 @@ impl SecretsFile {
         Err(self.refused(name))
     }
 
-    fn append(&mut self, name: &str, value: &str) -> Result<(), Diagnostic> {
+    fn append(&mut self, name: &str, value: &str) -> Result {
         let gap = if self.text.is_empty() || self.text.ends_with('\n') { "" } else { "\n" };
         let text = format!("{}{gap}{name}={}\n", self.text, quoted(value));
         let mut meant = env_file::parse(&self.text).0;
@@ -220,7 +216,7 @@ impl SecretsFile {
     }
 
     /// Writes added secrets. A new file is readable by its owner only.
-    pub(crate) fn write(&self) -> Result<(), Diagnostic> {
+    pub(crate) fn write(&self) -> Result {
         match self.place {
             _ if !self.is_changed => Ok(()),
             SecretPlace::File => write(&self.path, &self.text),

@@ -15,7 +15,7 @@ use task_loop::untrusted::printable;
 
 use super::document::{Document, entry, is_empty, is_flow};
 use super::{read, write, yaml};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 
 const SECTION: &str = "mcp_servers";
 const ENABLED: &str = "enabled";
@@ -31,7 +31,7 @@ pub(crate) struct ServersFile {
 
 impl ServersFile {
     /// Reads the file; a missing one is empty. A broken one is rejected with the position.
-    pub(crate) fn load(path: &Path) -> Result<Self, Diagnostic> {
+    pub(crate) fn load(path: &Path) -> Result<Self> {
         let text = read(path)?.unwrap_or_default();
         let mend = |diagnostic: Diagnostic| diagnostic.hint("fix it first; nothing was changed");
         let document = Document::parse(path, text);
@@ -57,7 +57,7 @@ impl ServersFile {
     }
 
     /// The names of servers without duplicates; fails if one does not exist.
-    pub(crate) fn known(&self, names: &[String]) -> Result<Vec<String>, Diagnostic> {
+    pub(crate) fn known(&self, names: &[String]) -> Result<Vec<String>> {
         let mut known: Vec<String> = Vec::new();
         for name in names {
             if self.server(name).is_none() {
@@ -89,7 +89,7 @@ impl ServersFile {
     }
 
     /// Adds or replaces a server.
-    pub(crate) fn set(&mut self, name: &str, entry: &Json) -> Result<(), Diagnostic> {
+    pub(crate) fn set(&mut self, name: &str, entry: &Json) -> Result {
         let edited = match (self.section(), self.server(name)) {
             (Some(section), Some(_)) => self.edited(&[&self.root], section, name, Some(entry)),
             _ => self.added(name, entry),
@@ -100,7 +100,7 @@ impl ServersFile {
     }
 
     /// Removes a server and the comments that clearly belong to it.
-    pub(crate) fn remove(&mut self, name: &str) -> Result<(), Diagnostic> {
+    pub(crate) fn remove(&mut self, name: &str) -> Result {
         let edited =
             self.section().and_then(|section| self.edited(&[&self.root], section, name, None));
         let mut meant = self.servers_json();
@@ -109,7 +109,7 @@ impl ServersFile {
     }
 
     /// Enables or disables a server; returns whether that changed anything.
-    pub(crate) fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<bool, Diagnostic> {
+    pub(crate) fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<bool> {
         let Some((_, node)) = self.server(name) else { return Ok(false) };
         let now = entry(node, ENABLED).map(|(_, value)| value.to_json()).unwrap_or_default();
         if is_enabled(&now) == enabled {
@@ -120,12 +120,7 @@ impl ServersFile {
     }
 
     /// Sets a key of a server, such as `timeout` or `tools.include`; no value removes it.
-    pub(crate) fn set_key(
-        &mut self,
-        name: &str,
-        key: &str,
-        value: Option<&Json>,
-    ) -> Result<(), Diagnostic> {
+    pub(crate) fn set_key(&mut self, name: &str, key: &str, value: Option<&Json>) -> Result {
         let (outer, inner) = match key.split_once('.') {
             Some((outer, inner)) => (outer, Some(inner)),
             None => (key, None),
@@ -174,7 +169,7 @@ impl ServersFile {
         self.edited(&around, section, key, value)
     }
 
-    pub(crate) fn write(&self) -> Result<(), Diagnostic> {
+    pub(crate) fn write(&self) -> Result {
         write(&self.path, &self.text)
     }
 
@@ -261,11 +256,7 @@ impl ServersFile {
     }
 
     /// Accepts an edited text if only the intended value has changed.
-    fn accept(
-        &mut self,
-        edited: Option<String>,
-        meant: Map<String, Json>,
-    ) -> Result<(), Diagnostic> {
+    fn accept(&mut self, edited: Option<String>, meant: Map<String, Json>) -> Result {
         let cannot = || {
             let message =
                 format!("cannot edit {} without damaging the rest of it", self.path.display());

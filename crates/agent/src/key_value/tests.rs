@@ -3,7 +3,7 @@
 use super::*;
 use serde_json::json;
 
-fn read(pairs: &[&str]) -> Result<Value, Diagnostic> {
+fn read(pairs: &[&str]) -> Result<Value> {
     let pairs = pairs.iter().map(|&pair| pair.to_owned()).collect::<Vec<_>>();
     object(&pairs, "argument").map(Value::Object)
 }

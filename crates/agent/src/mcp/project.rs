@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json};
 use settings::Node;
 
 use crate::config::{self, lock};
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::digest;
 use crate::session::Session;
 use crate::skills::folders::owner;
@@ -69,7 +69,7 @@ struct Approvals {
 }
 
 /// The files of the current project, the nearest first.
-pub(crate) fn files(session: &Session) -> Result<Vec<ProjectFile>, Diagnostic> {
+pub(crate) fn files(session: &Session) -> Result<Vec<ProjectFile>> {
     let approvals = Approvals::read(session)?;
     let own = real(&session.home()?.config());
     let here = std::env::current_dir().and_then(fs::canonicalize).unwrap_or_default();
@@ -191,27 +191,27 @@ fn adapted(mut entry: Json, folder: &Path) -> Json {
     entry
 }
 
-pub(crate) fn approve(file: &ProjectFile, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn approve(file: &ProjectFile, session: &Session) -> Result {
     Approvals::change(session, |approvals| {
         approvals.files.insert(file.path.clone(), file.digest.clone());
     })
 }
 
-pub(crate) fn forget(file: &ProjectFile, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn forget(file: &ProjectFile, session: &Session) -> Result {
     Approvals::change(session, |approvals| {
         approvals.files.remove(&file.path);
     })
 }
 
 impl Approvals {
-    fn read(session: &Session) -> Result<Self, Diagnostic> {
+    fn read(session: &Session) -> Result<Self> {
         let path = session.home()?.project_approvals();
         let Some(text) = config::read(&path)? else { return Ok(Self::default()) };
         let wrong = Diagnostic::configuration(format!("{} is invalid", path.display()));
         serde_json::from_str(&text).or_diagnostic(wrong)
     }
 
-    fn change(session: &Session, change: impl FnOnce(&mut Self)) -> Result<(), Diagnostic> {
+    fn change(session: &Session, change: impl FnOnce(&mut Self)) -> Result {
         let path = session.home()?.project_approvals();
         let _lock = lock::take(&path)?;
         let mut approvals = Self::read(session)?;

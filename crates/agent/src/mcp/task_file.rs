@@ -9,7 +9,7 @@ use task_loop::approval_memory::ApprovalStore as _;
 use usage_metrics::clock::Clock;
 
 use super::approval::ApprovalFile;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::session::Session;
 
 /// Maximum number of stored tasks; the oldest are dropped.
@@ -42,7 +42,7 @@ pub(crate) struct TaskFile {
 }
 
 impl TaskFile {
-    pub(crate) fn of(session: &Session, observer: Arc<dyn Observer>) -> Result<Self, Diagnostic> {
+    pub(crate) fn of(session: &Session, observer: Arc<dyn Observer>) -> Result<Self> {
         let (file, clock) = (ApprovalFile(session.home()?.mcp_tasks()), Arc::clone(&session.clock));
         Ok(Self { file, clock, observer, conversation: Mutex::default() })
     }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use wire::error::Code;
 
 use super::Member;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::output::Output;
 use crate::session::Session;
 
@@ -55,26 +55,22 @@ pub(crate) struct RetryingMember<'a> {
 }
 
 impl<'a> RetryingMember<'a> {
-    pub(crate) fn find(session: &'a Session, waiting: RetryOptions) -> Result<Self, Diagnostic> {
+    pub(crate) fn find(session: &'a Session, waiting: RetryOptions) -> Result<Self> {
         let member = Member::find(session)?;
         Ok(Self { member, output: &session.output, most: waiting.most() })
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Result<MemberResponse, Diagnostic> {
+    pub(crate) async fn get(&self, path: &str) -> Result<MemberResponse> {
         self.ask(MemberRequest::get(path)).await
     }
 
     /// Sends a request that may cost money: charged once, however often it is sent.
-    pub(crate) async fn pay(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> Result<MemberResponse, Diagnostic> {
+    pub(crate) async fn pay(&self, path: &str, body: &impl Serialize) -> Result<MemberResponse> {
         self.ask(MemberRequest::post(path, body).once(&Uuid::new_v4().to_string())).await
     }
 
     /// Retries until there is a response or a permanent error.
-    pub(crate) async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse, Diagnostic> {
+    pub(crate) async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse> {
         let mut tries = RetryState::new(self.most, ask.may_repeat);
         loop {
             let trouble = match self.member.client.ask(ask.clone()).await {
@@ -87,10 +83,7 @@ impl<'a> RetryingMember<'a> {
         }
     }
 
-    pub(crate) fn read<T: DeserializeOwned>(
-        &self,
-        answer: &MemberResponse,
-    ) -> Result<T, Diagnostic> {
+    pub(crate) fn read<T: DeserializeOwned>(&self, answer: &MemberResponse) -> Result<T> {
         answer.json().map_err(|trouble| self.diagnostic(&trouble))
     }
 
@@ -98,7 +91,7 @@ impl<'a> RetryingMember<'a> {
     pub(crate) fn read_or_print<T: DeserializeOwned>(
         &self,
         answer: &MemberResponse,
-    ) -> Result<Option<T>, Diagnostic> {
+    ) -> Result<Option<T>> {
         if self.output.is_json() {
             self.print(answer).map(|()| None)
         } else {
@@ -107,7 +100,7 @@ impl<'a> RetryingMember<'a> {
     }
 
     /// Prints a response as received.
-    pub(crate) fn print(&self, answer: &MemberResponse) -> Result<(), Diagnostic> {
+    pub(crate) fn print(&self, answer: &MemberResponse) -> Result {
         let document = answer.document().map_err(|trouble| self.diagnostic(&trouble))?;
         self.output.bytes(document.as_bytes())
     }

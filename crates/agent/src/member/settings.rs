@@ -7,7 +7,7 @@ use gateway::config::DEFAULT_LISTEN;
 use settings::{KnownSecret, Located, section};
 
 use crate::config::secrets::scope;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::host::is_this_machine;
 use crate::session::Session;
 
@@ -66,7 +66,7 @@ section! {
 }
 
 impl Settings {
-    pub(crate) fn load(session: &Session) -> Result<Self, Diagnostic> {
+    pub(crate) fn load(session: &Session) -> Result<Self> {
         let home = session.home()?;
         let scope = scope(session, &home)?;
         let document = session.config()?;
@@ -113,14 +113,14 @@ impl Settings {
     }
 
     /// A service without a key for public requests.
-    pub(crate) fn open_to_all(base_url: Sourced<String>) -> Result<Self, Diagnostic> {
+    pub(crate) fn open_to_all(base_url: Sourced<String>) -> Result<Self> {
         check(&base_url)?;
         let mcp_url = beside(&base_url);
         Ok(Self { base_url, mcp_url, key: None, model: None, missing_key: String::new() })
     }
 
     /// The key; fails if there is none.
-    pub(crate) fn key(&self) -> Result<&KnownSecret, Diagnostic> {
+    pub(crate) fn key(&self) -> Result<&KnownSecret> {
         self.key.as_ref().map(|key| &key.value).ok_or_else(|| {
             let start = "start a service on this machine and create a key with `agent up`";
             Diagnostic::sign_in(format!("no API key for {}", self.base_url.value))
@@ -138,7 +138,7 @@ impl Settings {
     }
 }
 
-fn check(address: &Sourced<String>) -> Result<(), Diagnostic> {
+fn check(address: &Sourced<String>) -> Result {
     let uri = address.value.parse::<http::Uri>();
     let uri = uri.map_err(|error| address.wrong(&error.to_string()))?;
     let is_fine = matches!(uri.scheme_str(), Some("http" | "https"))

@@ -8,7 +8,7 @@ use task_loop::untrusted::printable;
 
 use super::model_dir::{ModelDir, Name, Record};
 use super::staging::{CopyError, Staging, pour};
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::OnConflict;
 use crate::home::is_full;
 use crate::output::BYTES;
@@ -28,7 +28,7 @@ pub(crate) async fn add(
     existing: OnConflict,
     shelf: &ModelDir,
     session: &Session,
-) -> Result<AddedModel, Diagnostic> {
+) -> Result<AddedModel> {
     let shown = printable(&path.display().to_string());
     let found = fs::metadata(path).or_failed(format!("cannot read {shown}"))?;
     if !found.is_file() {

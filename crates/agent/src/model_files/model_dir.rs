@@ -11,7 +11,7 @@ use tempfile::TempPath;
 use tokio::time::{Instant, sleep};
 
 use crate::config;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::free_bytes;
 use crate::file_name::{FileName, NameKind};
 use crate::session::Session;
@@ -38,7 +38,7 @@ pub(crate) struct ModelDirContent {
 
 impl ModelDir {
     /// The folder of the profile; it may not exist.
-    pub(crate) fn find(session: &Session) -> Result<Self, Diagnostic> {
+    pub(crate) fn find(session: &Session) -> Result<Self> {
         Ok(Self::at(&session.home()?.models()))
     }
 
@@ -58,12 +58,12 @@ impl ModelDir {
         self.folder.join(format!("{name}.json"))
     }
 
-    pub(crate) fn make(&self) -> Result<(), Diagnostic> {
+    pub(crate) fn make(&self) -> Result {
         config::private_folder(&self.folder).or_cannot("make", &self.folder)
     }
 
     /// Locks the folder for changes until the file is dropped. Waits for other processes.
-    pub(crate) async fn lock(&self, session: &Session) -> Result<File, Diagnostic> {
+    pub(crate) async fn lock(&self, session: &Session) -> Result<File> {
         self.make()?;
         let path = self.folder.join(LOCK);
         let file = OpenOptions::new().create(true).append(true).open(&path);
@@ -88,7 +88,7 @@ impl ModelDir {
         }
     }
 
-    pub(crate) fn content(&self) -> Result<ModelDirContent, Diagnostic> {
+    pub(crate) fn content(&self) -> Result<ModelDirContent> {
         let files = match fs::read_dir(&self.folder) {
             Ok(files) => files,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -118,7 +118,7 @@ impl ModelDir {
     }
 
     /// Checks free space, where the system reports it.
-    pub(crate) fn check_room(&self, needed_bytes: u64) -> Result<(), Diagnostic> {
+    pub(crate) fn check_room(&self, needed_bytes: u64) -> Result {
         let Ok(disk) = statvfs(&self.folder) else { return Ok(()) };
         if let Some(free) = free_bytes(&disk)
             && free < needed_bytes
@@ -134,12 +134,7 @@ impl ModelDir {
     }
 
     /// Renames a complete file to its place and syncs the folder.
-    pub(crate) fn put(
-        &self,
-        whole: TempPath,
-        name: &Name,
-        record: &Record,
-    ) -> Result<(), Diagnostic> {
+    pub(crate) fn put(&self, whole: TempPath, name: &Name, record: &Record) -> Result {
         let to = self.path(name);
         if to.is_dir() {
             return Err(io::Error::from(io::ErrorKind::IsADirectory)).or_cannot("save", &to);
@@ -155,7 +150,7 @@ impl ModelDir {
     }
 
     /// Removes a model; nothing outside the folder is touched.
-    pub(crate) fn remove(&self, name: &Name) -> Result<(), Diagnostic> {
+    pub(crate) fn remove(&self, name: &Name) -> Result {
         let path = self.path(name);
         // Removes a link, but not its target.
         fs::remove_file(&path).or_cannot("remove", &path)?;
@@ -187,7 +182,7 @@ impl Record {
         serde_json::from_str(&text).ok()
     }
 
-    pub(crate) fn save(&self, path: &Path) -> Result<(), Diagnostic> {
+    pub(crate) fn save(&self, path: &Path) -> Result {
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         config::write(path, &format!("{text}\n"))
     }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, interval, timeout};
 use walkdir::WalkDir;
 
 use super::staging::of_ending;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 
 const PYTHON: &str = "python3";
 /// Poll interval of the progress.
@@ -35,7 +35,7 @@ pub(super) async fn download(
     requirement: &str,
     into: &Path,
     watch: &dyn Fn(u64),
-) -> Result<PathBuf, Diagnostic> {
+) -> Result<PathBuf> {
     let folder = into.join("wheels");
     let mut running = Running::start(requirement, into, &folder)?;
     let (status, said) = running.until_end(into, watch).await?;
@@ -58,7 +58,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(requirement: &str, into: &Path, folder: &Path) -> Result<Self, Diagnostic> {
+    fn start(requirement: &str, into: &Path, folder: &Path) -> Result<Self> {
         // Python imports modules from the current folder and `PYTHONPATH` before its own, so that
         // a `pip.py` in a cloned repository would run. `-I` and an empty folder rule out both.
         let empty = into.join("empty");
@@ -98,7 +98,7 @@ impl Running {
         &mut self,
         into: &Path,
         watch: &dyn Fn(u64),
-    ) -> Result<(ExitStatus, String), Diagnostic> {
+    ) -> Result<(ExitStatus, String)> {
         let mut said = Vec::new();
         let (mut ticks, mut size, mut heard) = (interval(TICK), 0, Instant::now());
         let mut stderr = self.stderr.take();

@@ -11,7 +11,7 @@ use tokio::task::yield_now;
 
 use super::model_dir::{ModelDir, Name};
 use crate::config::private_folder;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{ErrorContext, Result};
 use crate::download::digest::Digest;
 
 /// The folder for all models; it is not searched for models.
@@ -25,7 +25,7 @@ pub(super) struct Staging {
 
 impl Staging {
     /// Creates it, removing unfinished files of earlier attempts.
-    pub(super) fn open(shelf: &ModelDir, name: &Name) -> Result<Self, Diagnostic> {
+    pub(super) fn open(shelf: &ModelDir, name: &Name) -> Result<Self> {
         let staging = Self { folder: shelf.folder().join(NAME).join(name.as_str()) };
         staging.clear_growing();
         for folder in [staging.growing(), staging.whole()] {

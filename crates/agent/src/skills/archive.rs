@@ -10,14 +10,10 @@ use super::folder::Folder;
 use super::folders::{SkillFolders, SkillScope};
 use super::log::SkillLog;
 use super::record::State;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 
 /// Archives a skill; returns its new place.
-pub(crate) fn put_away(
-    places: &SkillFolders,
-    name: &Name,
-    log: &SkillLog,
-) -> Result<PathBuf, Diagnostic> {
+pub(crate) fn put_away(places: &SkillFolders, name: &Name, log: &SkillLog) -> Result<PathBuf> {
     let from = places.home().join(name.as_str());
     let archive = places.archive();
     let Some(skill) = places.at_home(name) else {
@@ -39,11 +35,7 @@ pub(crate) fn put_away(
 }
 
 /// Restores a skill; returns its new place.
-pub(crate) fn bring_back(
-    places: &SkillFolders,
-    name: &Name,
-    log: &SkillLog,
-) -> Result<PathBuf, Diagnostic> {
+pub(crate) fn bring_back(places: &SkillFolders, name: &Name, log: &SkillLog) -> Result<PathBuf> {
     let from = places.archive().join(name.as_str());
     let to = places.home().join(name.as_str());
     let Ok(folder) = Folder::open(&from, None) else {
@@ -84,7 +76,7 @@ fn missing(name: &Name, places: &SkillFolders) -> Diagnostic {
         .did_you_mean(catalogue.nearest(name.as_str()), "list skills with `agent skills list`")
 }
 
-fn refuse_existing(path: &Path, what: &str) -> Result<(), Diagnostic> {
+fn refuse_existing(path: &Path, what: &str) -> Result {
     if fs::symlink_metadata(path).is_err() {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Problem;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::session::Session;
 
 /// Marks the folder of a project, and holds its skills.
@@ -58,7 +58,7 @@ struct Project {
 }
 
 impl SkillFolders {
-    pub(crate) fn find(session: &Session) -> Result<Self, Diagnostic> {
+    pub(crate) fn find(session: &Session) -> Result<Self> {
         let home = session.home()?.skills();
         let here = std::env::current_dir().ok();
         Ok(Self::of(home, here.as_deref(), session.environment.home.as_deref()))
@@ -103,7 +103,7 @@ impl SkillFolders {
     }
 
     /// As above, or the place of a new project.
-    pub(crate) fn project_to_be(&self) -> Result<PathBuf, Diagnostic> {
+    pub(crate) fn project_to_be(&self) -> Result<PathBuf> {
         let begun = self.here.as_ref().map(|here| here.join(MARK).join(SKILLS));
         self.project().map(Path::to_owned).or(begun).ok_or_else(|| {
             Diagnostic::usage("this folder cannot be a project: it contains agent's own files")

@@ -11,7 +11,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::document::Document;
 use super::folder::{Folder, MAX_DEPTH};
 use super::{Name, Problem, SKILL_FILE};
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::OnConflict;
 
 const MAX_FILES: usize = 200;
@@ -37,7 +37,7 @@ pub(crate) struct PlannedFile {
 
 impl InstallPlan {
     /// Checks a folder. Nothing is written.
-    pub(crate) fn of(folder: &Path, name: Option<Name>) -> Result<Self, Diagnostic> {
+    pub(crate) fn of(folder: &Path, name: Option<Name>) -> Result<Self> {
         let shown = escaped(&folder.display().to_string());
         let unreadable = Diagnostic::usage(format!("cannot read the folder {shown}"));
         let source = fs::canonicalize(folder).or_diagnostic(unreadable)?;
@@ -57,7 +57,7 @@ impl InstallPlan {
 
     /// Copies it to the folder of skills; returns whether it replaced a version. The caller holds
     /// the lock.
-    pub(crate) fn copy_to(&self, place: &Path, existing: OnConflict) -> Result<bool, Diagnostic> {
+    pub(crate) fn copy_to(&self, place: &Path, existing: OnConflict) -> Result<bool> {
         let to = place.join(self.name.as_str());
         let is_there = fs::symlink_metadata(&to).is_ok();
         if is_there && existing == OnConflict::Keep {
@@ -116,7 +116,7 @@ impl InstallPlan {
     }
 }
 
-fn document(folder: &Path) -> Result<Document, Diagnostic> {
+fn document(folder: &Path) -> Result<Document> {
     let read = Folder::open(folder, None).and_then(|folder| folder.document());
     read.map_err(|flaw| {
         let line = Problem::of(folder.join(SKILL_FILE), flaw).line();
@@ -125,7 +125,7 @@ fn document(folder: &Path) -> Result<Document, Diagnostic> {
 }
 
 /// Every file of a folder, if all of it can be installed; and whether a file is omitted.
-fn look_through(source: &Path) -> Result<(Vec<PlannedFile>, bool), Diagnostic> {
+fn look_through(source: &Path) -> Result<(Vec<PlannedFile>, bool)> {
     let refuse = |entry: &Path, why: &str| {
         let entry = escaped(&entry.display().to_string());
         Diagnostic::failed(format!("{entry} {why}")).hint("nothing was installed")

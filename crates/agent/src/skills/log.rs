@@ -17,7 +17,7 @@ use super::folders::SkillFolders;
 use super::record::{Installed, SkillRecord, State};
 use crate::config;
 use crate::config::lock::{self, Lock};
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 
 /// Maximum number of skill records; the least recently touched ones are dropped.
 const MAX_RECORDS: usize = 2000;
@@ -40,7 +40,7 @@ impl SkillLog {
         Self { path: places.usage(), recorder, clock }
     }
 
-    pub(crate) fn records(&self) -> Result<BTreeMap<String, SkillRecord>, Diagnostic> {
+    pub(crate) fn records(&self) -> Result<BTreeMap<String, SkillRecord>> {
         let Some(text) = config::read(&self.path)? else { return Ok(BTreeMap::new()) };
         let message = format!("cannot parse {}", self.path.display());
         let wrong = Diagnostic::configuration(message)
@@ -49,14 +49,14 @@ impl SkillLog {
     }
 
     /// Opens it for writing, with an exclusive lock.
-    pub(crate) fn open(&self) -> Result<LogEdit<'_>, Diagnostic> {
+    pub(crate) fn open(&self) -> Result<LogEdit<'_>> {
         let lock = lock::take(&self.path)?;
         let records = self.records()?;
         Ok(LogEdit { log: self, records, changes: Vec::new(), loads: Vec::new(), _lock: lock })
     }
 
     /// Updates the records of the existing skills: new ones, and ones that became stale.
-    pub(crate) fn notice(&self, skills: &[Skill]) -> Result<(), Diagnostic> {
+    pub(crate) fn notice(&self, skills: &[Skill]) -> Result {
         let records = self.records()?;
         let now = self.clock.now();
         let is_news = |skill: &&Skill| match records.get(&skill.located.key()) {
@@ -74,7 +74,7 @@ impl SkillLog {
         page.close()
     }
 
-    pub(crate) fn used(&self, skill: &SkillLocation) -> Result<(), Diagnostic> {
+    pub(crate) fn used(&self, skill: &SkillLocation) -> Result {
         let mut page = self.open()?;
         page.used(skill);
         page.close()
@@ -166,7 +166,7 @@ impl LogEdit<'_> {
         }
     }
 
-    pub(crate) fn close(self) -> Result<(), Diagnostic> {
+    pub(crate) fn close(self) -> Result {
         let file = File { skills: self.records };
         let text = serde_json::to_string_pretty(&file).unwrap_or_default();
         config::write(&self.log.path, &(text + "\n"))?;

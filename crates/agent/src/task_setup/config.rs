@@ -7,7 +7,7 @@ use task_loop::attachment::MediaKind;
 use task_loop::model::ApiKind;
 use task_loop::{Bounds, DEFAULT_ROUNDS, MAX_ROUNDS, MAX_TIME, OldTurns};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::session::Session;
 use crate::skills::catalogue::Catalogue;
 use crate::skills::listing;
@@ -73,7 +73,7 @@ pub(crate) struct TaskLimits {
 }
 
 impl TaskConfig {
-    pub(crate) fn load(session: &Session) -> Result<Self, Diagnostic> {
+    pub(crate) fn load(session: &Session) -> Result<Self> {
         session.config()?.section("task")
     }
 

@@ -9,13 +9,12 @@ use super::admission::{MemberRequest, Received};
 use super::model_request::{self, AnswerForm, ModelRequest};
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
-use crate::config::{Capability, Operation};
+use crate::config::{Capability, Operation, RemoteImages};
 use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::images::{self, Images, Remote};
 use crate::provider::{CHAT_PATH, COMPLETIONS_PATH};
 use crate::proxy::chat_request::ChatRequest;
 use crate::raw_object::{RawObject, check_values};
-use crate::service::Service;
 use crate::web_services::WebServices;
 
 struct Interface {
@@ -55,7 +54,8 @@ async fn answer(request: MemberRequest, interface: Interface) -> ApiResult {
     let wants_usage = is_streamed && wants_usage(&object);
     let model = service.upstreams.resolve(&caller, &asked, Capability::Chat)?;
 
-    let (max_tokens, remote) = check_conversation(&service, &model, &object, field)?;
+    let (max_tokens, remote) =
+        check_conversation(service.config.remote_images, &model, &object, field)?;
     let mut request = ChatRequest {
         id: info.id,
         path,
@@ -84,7 +84,7 @@ async fn answer(request: MemberRequest, interface: Interface) -> ApiResult {
 /// Checks a conversation against the caps of its model. Returns the limit on tokens to send along,
 /// and whether images must be fetched.
 fn check_conversation(
-    service: &Service,
+    policy: RemoteImages,
     model: &Model,
     object: &RawObject<'_>,
     field: &'static str,
@@ -95,7 +95,7 @@ fn check_conversation(
         images = images.and(Images::in_text(messages)?);
         bytes += messages.len();
     }
-    let remote = images.check_remote(service.config.remote_images)?;
+    let remote = images.check_remote(policy)?;
     let conversation = Conversation { field, bytes, images: images.count };
     Ok((caps::check(&model.caps, object, &conversation)?, remote))
 }

@@ -13,13 +13,15 @@ use tower_service::Service as _;
 use super::{body, media};
 use crate::failure::{ApiError, ApiResult, Failed};
 use crate::identity::{API_KEY, Caller, as_caller};
+use crate::media::Media;
 use crate::request_info::RequestInfo;
-use crate::service::Service;
+use crate::upstreams::Upstreams;
 
 #[derive(Clone)]
 pub(super) struct InternalCalls {
     pub(super) router: Router,
-    pub(super) service: Arc<Service>,
+    pub(super) media: Arc<Media>,
+    pub(super) upstreams: Arc<Upstreams>,
 }
 
 impl InternalCalls {
@@ -59,7 +61,7 @@ impl InternalCalls {
 
     /// An artifact of a member. It counts against no rate: the request that needs it does.
     pub(super) async fn artifact(&self, member: MemberId, id: &str) -> ApiResult {
-        media::file(&self.service.media, member, id, &Method::GET, &HeaderMap::new()).await
+        media::file(&self.media, member, id, &Method::GET, &HeaderMap::new()).await
     }
 }
 

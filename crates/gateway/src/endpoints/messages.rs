@@ -16,7 +16,7 @@ use super::model_request::{self, AnswerForm, ModelRequest};
 use super::web_search::MemberSearcher;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
-use crate::config::{Capability, Kind, Operation};
+use crate::config::{Capability, Kind, Operation, RemoteImages};
 use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
@@ -24,7 +24,7 @@ use crate::provider::{COUNT_TOKENS_PATH, Failure, Owner, Sender};
 use crate::proxy::begin::{refused, retry_after, unavailable};
 use crate::proxy::messages_request::{BETA, MessagesRequest};
 use crate::raw_object::{RawObject, tree};
-use crate::service::Service;
+use crate::upstreams::Upstreams;
 use crate::web_services::WebServices;
 
 /// Exceeds every model's output limit.
@@ -39,10 +39,10 @@ pub(super) async fn create(request: MemberRequest) -> ApiResult {
     let Received { service, info, caller, bytes, idempotency } = received;
 
     let object = RawObject::parse(&bytes)?;
-    let model = resolve(&service, &caller, &object)?;
+    let model = resolve(&service.upstreams, &caller, &object)?;
     let is_streamed = object.read("stream", "a boolean")?.unwrap_or(false);
     check_max_tokens(&object)?;
-    let remote = check_conversation(&service, &model, &object)?;
+    let remote = check_conversation(service.config.remote_images, &model, &object)?;
 
     let mut request = MessagesRequest {
         body: bytes.clone(),
@@ -74,8 +74,8 @@ pub(super) async fn count_tokens(request: MemberRequest) -> ApiResult {
     let received = request.receive(Scope::Chat, "count_tokens").await?;
     let Received { service, info, caller, bytes, .. } = &received;
     let object = RawObject::parse(bytes)?;
-    let model = resolve(service, caller, &object)?;
-    check_conversation(service, &model, &object)?;
+    let model = resolve(&service.upstreams, caller, &object)?;
+    check_conversation(service.config.remote_images, &model, &object)?;
     let work = async {
         let target = model.candidates().into_iter().next();
         let is_native = |target: &&Target| target.provider.kind == Kind::Anthropic;
@@ -128,13 +128,17 @@ fn check_max_tokens(object: &RawObject<'_>) -> ApiResult<()> {
     Err(ApiError::invalid("max_tokens", message))
 }
 
-fn resolve(service: &Service, caller: &Caller, object: &RawObject<'_>) -> ApiResult<Arc<Model>> {
+fn resolve(
+    upstreams: &Upstreams,
+    caller: &Caller,
+    object: &RawObject<'_>,
+) -> ApiResult<Arc<Model>> {
     let asked: String = model_request::required(object, "model")?;
     check_messages(object)?;
     if object.raw("system").is_some_and(|system| !system.starts_with(['"', '['])) {
         return Err(ApiError::invalid("system", "`system` must be a string or a list"));
     }
-    service.upstreams.resolve(caller, &asked, Capability::Chat)
+    upstreams.resolve(caller, &asked, Capability::Chat)
 }
 
 /// The body with its images inline; documents must be inline already.
@@ -149,7 +153,7 @@ async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> ApiResu
 
 /// Checks a conversation against the caps of its model. Returns whether images must be fetched.
 fn check_conversation(
-    service: &Service,
+    policy: RemoteImages,
     model: &Model,
     object: &RawObject<'_>,
 ) -> ApiResult<Remote> {
@@ -161,7 +165,7 @@ fn check_conversation(
             bytes += value.len();
         }
     }
-    let remote = images.check_sources(service.config.remote_images)?;
+    let remote = images.check_sources(policy)?;
     let conversation = Conversation { field: "messages", bytes, images: images.count };
     // The limit on tokens is always given.
     caps::check(&model.caps, object, &conversation)?;

@@ -20,7 +20,6 @@ use crate::clock;
 use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::{Caller, may_use};
-use crate::service::Service;
 
 /// Header that distinguishes Anthropic's clients from OpenAI's.
 pub(crate) const ANTHROPIC_VERSION: &str = "anthropic-version";
@@ -104,7 +103,7 @@ fn view(model: &Model) -> ModelView {
 
 pub(super) async fn capabilities(read: MemberRead) -> ApiResult {
     let access = ReadAccess { scope: None, operation: Operation::Capabilities };
-    let Service { upstreams, web, .. } = &*read.service;
+    let (upstreams, web) = (&*read.service.upstreams, &*read.service.web);
     read.answer(access, async |caller: &Caller| {
         let data = Capabilities { upstreams, web, caller }.list();
         Ok(json(&CapabilityList { object: "list".to_owned(), data }))

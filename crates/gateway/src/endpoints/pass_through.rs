@@ -30,8 +30,8 @@ use crate::proxy::chat_request::{AnswerReader, UpstreamRequest, unsupported};
 use crate::proxy::whole::WholeReader;
 use crate::raw_object::{RawObject, Rest};
 use crate::request_info::RequestInfo;
-use crate::service::Service;
 use crate::upstream_pool::RequestBody;
+use crate::upstreams::Upstreams;
 
 struct PassThrough {
     /// Path at the upstream; ours begins with `/v1`.
@@ -107,7 +107,7 @@ pub(super) async fn create(asked: MemberRequest) -> ApiResult {
             None => Content::Json(RawObject::parse(&bytes)?),
         },
     };
-    let model = passed.model(&service, &caller, &content)?;
+    let model = passed.model(&service.upstreams, &service.media, &caller, &content)?;
     passed.check(&model, &service.media, &content)?;
     if matches!(content, Content::Json(_)) {
         Images::in_text(std::str::from_utf8(&bytes).unwrap_or_default())?.check_inline()?;
@@ -163,7 +163,8 @@ pub(super) async fn create(asked: MemberRequest) -> ApiResult {
 impl PassThrough {
     fn model(
         &self,
-        service: &Service,
+        upstreams: &Upstreams,
+        media: &Media,
         caller: &Caller,
         content: &Content<'_>,
     ) -> ApiResult<Arc<Model>> {
@@ -172,7 +173,7 @@ impl PassThrough {
             Some(asked) => asked,
             // Clients may omit the model of a moderation.
             None if self.capability == Capability::Moderation => {
-                let catalogue = service.upstreams.catalogue.load();
+                let catalogue = upstreams.catalogue.load();
                 let can = |model: &&Arc<Model>| {
                     model.is_for(self.capability) && model.is_usable() && may_use(caller, &model.id)
                 };
@@ -185,9 +186,9 @@ impl PassThrough {
             None => return Err(missing("model")),
         };
         if MEDIA_CAPABILITIES.contains(&self.capability) {
-            return service.media.model_for(caller, &asked, self.capability);
+            return media.model_for(caller, &asked, self.capability);
         }
-        service.upstreams.resolve(caller, &asked, self.capability)
+        upstreams.resolve(caller, &asked, self.capability)
     }
 
     fn check(&self, model: &Model, media: &Media, content: &Content<'_>) -> ApiResult<()> {

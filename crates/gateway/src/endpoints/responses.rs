@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use api_dialects::responses::{Shape, input_items as items_of, output_items};
 use bytes::Bytes;
-use gateway_store::{Error, Scope};
+use gateway_store::{Error, Scope, Store};
 use ledger::{HoldId, MemberId};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -25,7 +25,7 @@ use crate::billing::Billing;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::clock;
-use crate::config::{Capability, Operation};
+use crate::config::{Capability, Operation, RemoteImages};
 use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
@@ -38,7 +38,6 @@ use crate::proxy::responses_request::ResponsesRequest;
 use crate::proxy::whole::new_id;
 use crate::raw_object::{self, RawObject};
 use crate::request_info::RequestInfo;
-use crate::service::Service;
 
 const MAX_ITEMS: usize = 10_000;
 /// Limits of the chain of earlier responses.
@@ -115,10 +114,11 @@ impl Asked {
             return Err(ApiError::invalid("input", message));
         }
         let earlier = match &options.previous {
-            Some(previous) => Earlier::load(service, caller, previous).await?,
+            Some(previous) => Earlier::load(&service.billing.store, caller, previous).await?,
             None => Earlier::default(),
         };
-        let (max_tokens, remote) = check_conversation(service, &model, &object, &earlier)?;
+        let (max_tokens, remote) =
+            check_conversation(service.config.remote_images, &model, &object, &earlier)?;
         if let Some(tokens) = max_tokens {
             fields.insert("max_output_tokens".to_owned(), tokens.into());
         }
@@ -183,7 +183,7 @@ pub(super) async fn input_tokens(request: MemberRequest) -> ApiResult {
 /// Checks a conversation, with the responses before it, against the caps of its model. Returns the
 /// limit on tokens to send along, and whether images must be fetched.
 fn check_conversation(
-    service: &Service,
+    policy: RemoteImages,
     model: &Model,
     object: &RawObject<'_>,
     earlier: &Earlier,
@@ -195,7 +195,7 @@ fn check_conversation(
         bytes += input.len();
     }
     bytes += object.all_like("instructions").map(str::len).sum::<usize>();
-    let remote = images.check_remote(service.config.remote_images)?;
+    let remote = images.check_remote(policy)?;
     let conversation = Conversation { field: "input", bytes, images: images.count };
     Ok((caps::check(&model.caps, object, &conversation)?, remote))
 }
@@ -246,14 +246,14 @@ struct Earlier {
 }
 
 impl Earlier {
-    async fn load(service: &Service, caller: &Caller, id: &str) -> ApiResult<Self> {
+    async fn load(store: &Store, caller: &Caller, id: &str) -> ApiResult<Self> {
         let wrong = |message: String| ApiError::invalid("previous_response_id", message);
         let mut turns: Vec<Vec<Value>> = Vec::new();
         let mut bytes = 0;
         let mut next = Some(id.to_owned());
         while let Some(id) = next {
             let found = if stored::is_id(&id) {
-                service.billing.store.response(caller.key.member, &id).await?
+                store.response(caller.key.member, &id).await?
             } else {
                 None
             };
@@ -290,8 +290,8 @@ struct ResponseEvents {
 }
 
 impl ResponseEvents {
-    fn new(service: &Service, member: MemberId, id: String, after: i64) -> Self {
-        Self { billing: service.billing.clone(), member, id, after, over_since: None }
+    fn new(billing: &Arc<Billing>, member: MemberId, id: String, after: i64) -> Self {
+        Self { billing: billing.clone(), member, id, after, over_since: None }
     }
 }
 

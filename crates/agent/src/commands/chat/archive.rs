@@ -15,7 +15,7 @@ use task_loop::{TaskUsage, nearest};
 use uuid::Uuid;
 
 use super::export::markdown;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::home::write_hint;
 use crate::output::{Output, WARNING};
 use crate::session::Session;
@@ -47,12 +47,12 @@ pub(crate) struct ResumedChat {
 }
 
 impl ChatArchive {
-    pub(crate) fn of(session: &Session) -> Result<Self, Diagnostic> {
+    pub(crate) fn of(session: &Session) -> Result<Self> {
         Ok(Self { folder: session.home()?.chat().join("sessions"), prefix: "" })
     }
 
     /// As above for `agent run`, which resumes its own conversations unless an id is given.
-    pub(crate) fn of_runs(session: &Session) -> Result<Self, Diagnostic> {
+    pub(crate) fn of_runs(session: &Session) -> Result<Self> {
         Ok(Self { prefix: RUN, ..Self::of(session)? })
     }
 
@@ -76,11 +76,7 @@ impl ChatArchive {
     }
 
     /// The conversation with this id, or the last used one.
-    pub(crate) fn resume(
-        &self,
-        id: Option<&str>,
-        session: &Session,
-    ) -> Result<ResumedChat, Diagnostic> {
+    pub(crate) fn resume(&self, id: Option<&str>, session: &Session) -> Result<ResumedChat> {
         let id = id.map_or_else(|| self.newest(), |id| self.find(id))?;
         let path = self.path(&id);
         let read = ParsedRecord::read(&path).map_err(failed)?;
@@ -121,7 +117,7 @@ impl ChatArchive {
         self.folder.join(format!("{id}.jsonl"))
     }
 
-    fn find(&self, id: &str) -> Result<String, Diagnostic> {
+    fn find(&self, id: &str) -> Result<String> {
         let ids = self.ids()?;
         if let Some((found, _)) = ids.iter().find(|(one, _)| one == id) {
             return Ok(found.clone());
@@ -131,7 +127,7 @@ impl ChatArchive {
             .did_you_mean(near, "list conversations with `agent chat --list`"))
     }
 
-    fn newest(&self) -> Result<String, Diagnostic> {
+    fn newest(&self) -> Result<String> {
         let is_own = |(id, _): &(String, SystemTime)| id.starts_with(RUN) == (self.prefix == RUN);
         let newest = self.ids()?.into_iter().find(is_own);
         newest.map(|(id, _)| id).ok_or_else(|| {
@@ -141,7 +137,7 @@ impl ChatArchive {
         })
     }
 
-    fn ids(&self) -> Result<Vec<(String, SystemTime)>, Diagnostic> {
+    fn ids(&self) -> Result<Vec<(String, SystemTime)>> {
         let files = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             files => files.or_cannot("read", &self.folder)?,
@@ -161,12 +157,7 @@ impl ChatArchive {
     }
 
     /// Deletes these conversations, and those not used for this number of days.
-    pub(super) fn remove(
-        &self,
-        ids: &[String],
-        days: Option<u32>,
-        session: &Session,
-    ) -> Result<(), Diagnostic> {
+    pub(super) fn remove(&self, ids: &[String], days: Option<u32>, session: &Session) -> Result {
         let ids: Vec<String> = ids.iter().map(|id| self.find(id)).collect::<Result<_, _>>()?;
         let mut removed = 0;
         for id in &ids {
@@ -187,13 +178,13 @@ impl ChatArchive {
     }
 
     /// Deletes conversations older than the configured limit.
-    pub(crate) fn prune(&self, session: &Session) -> Result<(), Diagnostic> {
+    pub(crate) fn prune(&self, session: &Session) -> Result {
         let days = TaskConfig::load(session)?.keep_days;
         days.map_or(Ok(0), |days| self.remove_older(days, session)).map(drop)
     }
 
     /// Deletes conversations not used for this number of days and not open.
-    fn remove_older(&self, days: u32, session: &Session) -> Result<usize, Diagnostic> {
+    fn remove_older(&self, days: u32, session: &Session) -> Result<usize> {
         let oldest = session.clock.now().minus_days(days).as_ms();
         let mut removed = 0;
         for (id, used) in self.ids()? {
@@ -206,7 +197,7 @@ impl ChatArchive {
     }
 
     /// Deletes a conversation unless it is open; returns whether it was deleted.
-    fn remove_one(&self, id: &str) -> Result<bool, Diagnostic> {
+    fn remove_one(&self, id: &str) -> Result<bool> {
         let path = self.path(id);
         let remove = || -> io::Result<bool> {
             let file = fs::File::open(&path)?;
@@ -220,7 +211,7 @@ impl ChatArchive {
     }
 
     /// Prints a conversation as Markdown, or as JSON.
-    pub(super) fn export(&self, id: &str, session: &Session) -> Result<(), Diagnostic> {
+    pub(super) fn export(&self, id: &str, session: &Session) -> Result {
         let id = self.find(id)?;
         let read = ParsedRecord::read(&self.path(&id)).map_err(failed)?;
         if session.output.is_json() {
@@ -233,7 +224,7 @@ impl ChatArchive {
     }
 
     /// Lists the conversations, or those that contain these words.
-    pub(super) fn list(&self, words: Option<&str>, session: &Session) -> Result<(), Diagnostic> {
+    pub(super) fn list(&self, words: Option<&str>, session: &Session) -> Result {
         let mut ids = self.ids()?;
         if let Some(words) = words.map(str::to_lowercase) {
             ids.retain(|(id, _)| self.contains(id, &words));

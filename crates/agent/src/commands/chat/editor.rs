@@ -18,7 +18,7 @@ use reedline::{
 use super::library::Library;
 use super::slash_command;
 use crate::config::made_folder_of;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::runtime::Signals;
 use crate::session::Session;
 
@@ -44,7 +44,7 @@ pub(super) struct Editor {
 }
 
 impl Editor {
-    pub(super) fn open(library: Library, session: &Session) -> Result<Self, Diagnostic> {
+    pub(super) fn open(library: Library, session: &Session) -> Result<Self> {
         let path = session.home()?.chat().join("history");
         let history = private(&path).map_err(|error| error.to_string()).and_then(|()| {
             let history = FileBackedHistory::with_file(MAX_HISTORY, path.clone());
@@ -88,10 +88,7 @@ impl Editor {
 
     /// The next input; an inner error if the terminal cannot be drawn on. A signal ends the read
     /// and restores the terminal.
-    pub(super) async fn read(
-        &mut self,
-        signals: &mut Signals,
-    ) -> Result<Result<Key, String>, Diagnostic> {
+    pub(super) async fn read(&mut self, signals: &mut Signals) -> Result<Result<Key, String>> {
         let Some(mut engine) = self.engine.take() else {
             return Ok(Err("the line editor is unavailable".to_owned()));
         };

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::editor::{CONTINUATION_PROMPT, Editor, Key, PROMPT, is_continued};
 use super::library::Library;
 use crate::attended_person::OpenQuestions;
-use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 use crate::output::Output;
 use crate::prompt::{Prompt, TypedAhead, line_meanwhile};
 use crate::runtime::Signals;
@@ -32,11 +32,11 @@ enum InputSource {
     /// A terminal without an editor: output is redirected, or it is dumb.
     Terminal,
     /// A file or another program: one message per line.
-    Lines(mpsc::Receiver<Result<String, Diagnostic>>),
+    Lines(mpsc::Receiver<Result<String>>),
     /// As above, but the whole input is one message.
     Whole(bool),
     /// Lines of JSON from a frontend program.
-    Attended(mpsc::Receiver<Result<InputEvent, Diagnostic>>),
+    Attended(mpsc::Receiver<Result<InputEvent>>),
 }
 
 /// A line of an attended conversation.
@@ -65,11 +65,7 @@ pub(super) enum InputEvent {
 }
 
 impl Input {
-    pub(super) fn open(
-        piece: MessageUnit,
-        library: &Library,
-        session: &Session,
-    ) -> Result<Self, Diagnostic> {
+    pub(super) fn open(piece: MessageUnit, library: &Library, session: &Session) -> Result<Self> {
         let output = session.output.clone();
         let is_dumb = session.environment.all.get("TERM").is_some_and(|term| term == "dumb");
         let from = if piece == MessageUnit::Whole {
@@ -85,10 +81,7 @@ impl Input {
     }
 
     /// Answers to questions reach `questions` even while the conversation is busy.
-    pub(super) fn attended(
-        questions: Arc<OpenQuestions>,
-        session: &Session,
-    ) -> Result<Self, Diagnostic> {
+    pub(super) fn attended(questions: Arc<OpenQuestions>, session: &Session) -> Result<Self> {
         let output = session.output.clone();
         let from = InputSource::Attended(read_lines(MAX_WAITING, move |line| match line {
             Err(diagnostic) => Some(Err(diagnostic)),
@@ -118,7 +111,7 @@ impl Input {
     }
 
     /// The next message. A signal ends the wait.
-    pub(super) async fn next(&mut self, signals: &mut Signals) -> Result<InputEvent, Diagnostic> {
+    pub(super) async fn next(&mut self, signals: &mut Signals) -> Result<InputEvent> {
         loop {
             let key = match &mut self.from {
                 InputSource::Editor(editor) => match editor.read(signals).await? {
@@ -168,7 +161,7 @@ impl Input {
     }
 }
 
-async fn terminal(signals: &mut Signals) -> Result<Key, Diagnostic> {
+async fn terminal(signals: &mut Signals) -> Result<Key> {
     let mut text = String::new();
     loop {
         let sign = if text.is_empty() { PROMPT } else { CONTINUATION_PROMPT };
@@ -187,9 +180,7 @@ async fn terminal(signals: &mut Signals) -> Result<Key, Diagnostic> {
     }
 }
 
-async fn piped(
-    lines: &mut mpsc::Receiver<Result<String, Diagnostic>>,
-) -> Result<InputEvent, Diagnostic> {
+async fn piped(lines: &mut mpsc::Receiver<Result<String>>) -> Result<InputEvent> {
     let mut text = String::new();
     let mut is_more = false;
     while let Some(line) = lines.recv().await {
@@ -202,7 +193,7 @@ async fn piped(
 }
 
 /// Adds a line to a message; returns whether another line follows.
-fn join(text: &mut String, line: &str) -> Result<bool, Diagnostic> {
+fn join(text: &mut String, line: &str) -> Result<bool> {
     let line = line.trim_end_matches(['\n', '\r']);
     let is_continued = is_continued(line);
     text.push_str(if is_continued { &line[..line.len() - 1] } else { line });
@@ -215,10 +206,8 @@ fn join(text: &mut String, line: &str) -> Result<bool, Diagnostic> {
 /// Reads standard input on a thread. `take` converts each line, and the end of input.
 fn read_lines<T: Send + 'static>(
     most_waiting: usize,
-    mut take: impl FnMut(Result<Option<String>, Diagnostic>) -> Option<Result<T, Diagnostic>>
-    + Send
-    + 'static,
-) -> Result<mpsc::Receiver<Result<T, Diagnostic>>, Diagnostic> {
+    mut take: impl FnMut(Result<Option<String>>) -> Option<Result<T>> + Send + 'static,
+) -> Result<mpsc::Receiver<Result<T>>> {
     let (sender, lines) = mpsc::channel(most_waiting);
     let read = move || {
         let mut input = io::stdin().lock();
@@ -240,7 +229,7 @@ fn read_lines<T: Send + 'static>(
     Ok(lines)
 }
 
-fn next_line(input: &mut impl BufRead) -> Result<Option<String>, Diagnostic> {
+fn next_line(input: &mut impl BufRead) -> Result<Option<String>> {
     let mut line = Vec::new();
     let most = MAX_MESSAGE_BYTES as u64 + 1;
     let read = input.by_ref().take(most).read_until(b'\n', &mut line);
@@ -251,7 +240,7 @@ fn next_line(input: &mut impl BufRead) -> Result<Option<String>, Diagnostic> {
     Ok((!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned()))
 }
 
-fn whole() -> Result<String, Diagnostic> {
+fn whole() -> Result<String> {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(MAX_MESSAGE_BYTES as u64 + 1).read_to_end(&mut bytes);
     read.or_failed("cannot read standard input")?;

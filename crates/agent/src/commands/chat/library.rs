@@ -20,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::watched::WatchedResource;
 use crate::attachments::words;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 
 /// Prefix of prompt commands.
 pub(super) const PREFIX: &str = "mcp__";
@@ -100,7 +100,7 @@ impl Library {
         name: &str,
         typed: &str,
         toolbox: &Toolbox,
-    ) -> Result<UserInput, Diagnostic> {
+    ) -> Result<UserInput> {
         if self.find(name).is_none() {
             renew(&self.listed, &self.client).await;
         }
@@ -113,11 +113,7 @@ impl Library {
     }
 
     /// The resources that a message mentions, appended to its text.
-    pub(super) async fn with_mentions(
-        &self,
-        said: &mut UserInput,
-        toolbox: &Toolbox,
-    ) -> Result<(), Diagnostic> {
+    pub(super) async fn with_mentions(&self, said: &mut UserInput, toolbox: &Toolbox) -> Result {
         let servers = self.client.servers_with_resources();
         let mentioned: Vec<(String, String)> = words(&said.text)
             .iter()
@@ -272,7 +268,7 @@ async fn list(client: &Client) -> Listed {
 }
 
 /// The arguments of a prompt; fails if a required one is missing.
-fn arguments(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>, Diagnostic> {
+fn arguments(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>> {
     let given = given(prompt, typed)?;
     let missing =
         prompt.arguments.iter().find(|one| one.required && !given.contains_key(&one.name));
@@ -283,7 +279,7 @@ fn arguments(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>, D
 }
 
 /// The typed arguments: `name=value`, or values in the order of the prompt.
-fn given(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>, Diagnostic> {
+fn given(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>> {
     let mut given: BTreeMap<String, String> = BTreeMap::new();
     let mut in_order = prompt.arguments.iter();
     for word in words(typed) {

@@ -11,7 +11,7 @@ use super::session::ChatSession;
 use super::show;
 use crate::commands::mcp::install::dialog;
 use crate::commands::mcp::list::{reload_json, reloaded_line};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::mcp::{Servers, problem_line};
 use crate::output::WARNING;
 use crate::prompt::{Prompt, ask_meanwhile};
@@ -19,10 +19,7 @@ use crate::prompt::{Prompt, ask_meanwhile};
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Reloads; the person confirmed the programs of some servers already.
-pub(super) async fn run(
-    chat: &mut ChatSession<'_>,
-    confirmed: &[String],
-) -> Result<(), Diagnostic> {
+pub(super) async fn run(chat: &mut ChatSession<'_>, confirmed: &[String]) -> Result {
     let mut servers = read(chat)?;
     let entries = chat.setup.entries_of(&servers);
     let plan = chat.client.plan_reload(&entries);
@@ -62,7 +59,7 @@ pub(super) async fn run(
 }
 
 /// Reads the configuration again; an error changes nothing.
-fn read(chat: &ChatSession<'_>) -> Result<Servers, Diagnostic> {
+fn read(chat: &ChatSession<'_>) -> Result<Servers> {
     let servers = Servers::load(chat.session)?;
     let is_of_file = |problem: &&Problem| problem.is_error() && problem.section.is_none();
     if let Some(problem) = servers.parsed.problems.iter().find(is_of_file) {

@@ -14,7 +14,7 @@ use super::session::ChatSession;
 use super::slash_command::{self, ChatInput, SlashCommand};
 use super::{reload, show};
 use crate::attachments;
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::mcp::already_told;
 use crate::output::DIM;
 use crate::runtime::{Signals, StopSignal};
@@ -33,11 +33,7 @@ enum NextAction {
 }
 
 impl ChatSession<'_> {
-    pub(super) async fn converse(
-        &mut self,
-        input: &mut Input,
-        signals: &mut Signals,
-    ) -> Result<(), Diagnostic> {
+    pub(super) async fn converse(&mut self, input: &mut Input, signals: &mut Signals) -> Result {
         self.greet(input)?;
         let mut failed = None;
         loop {
@@ -89,7 +85,7 @@ impl ChatSession<'_> {
         }
     }
 
-    fn greet(&self, input: &Input) -> Result<(), Diagnostic> {
+    fn greet(&self, input: &Input) -> Result {
         let said = self.conversation.messages().iter();
         let said = said.filter(|message| !matches!(message, Message::System { .. }));
         let said: Vec<&Message> = said.collect();
@@ -156,7 +152,7 @@ impl ChatSession<'_> {
         is_message: bool,
         is_person: bool,
         signals: &mut Signals,
-    ) -> Result<NextAction, Diagnostic> {
+    ) -> Result<NextAction> {
         let typed =
             if is_message { ChatInput::Words(text.trim()) } else { slash_command::read(text)? };
         match typed {
@@ -190,7 +186,7 @@ impl ChatSession<'_> {
         &mut self,
         mut input: UserInput,
         signals: &mut Signals,
-    ) -> Result<NextAction, Diagnostic> {
+    ) -> Result<NextAction> {
         let news = Box::pin(async {
             self.add_news(&mut input).await;
             Ok(())
@@ -205,16 +201,12 @@ impl ChatSession<'_> {
     }
 
     /// Sends a message, or asks for a summary.
-    async fn ask(
-        &mut self,
-        said: Option<UserInput>,
-        signals: &mut Signals,
-    ) -> Result<NextAction, Diagnostic> {
+    async fn ask(&mut self, said: Option<UserInput>, signals: &mut Signals) -> Result<NextAction> {
         let fleet = &self.setup.fleet;
         let (shown, reporter) = (fleet.shown.clone(), Arc::clone(&fleet.reporter));
         let mut printer = TaskPrinter::new(self.session.output.clone(), shown, reporter);
         let Self { setup, conversation, model, toolbox, counting, .. } = self;
-        let done = signals.guard(async |stop: StopSignal| {
+        let done = signals.stop_on_signal(async |stop: StopSignal| {
             let context = setup.context(model, toolbox, counting, stop);
             match said {
                 Some(_) => task_loop::run(said, conversation, &context, &mut printer).await,
@@ -240,11 +232,7 @@ impl ChatSession<'_> {
         }
     }
 
-    async fn command(
-        &mut self,
-        slash: SlashCommand,
-        behind: &str,
-    ) -> Result<NextAction, Diagnostic> {
+    async fn command(&mut self, slash: SlashCommand, behind: &str) -> Result<NextAction> {
         match slash {
             SlashCommand::Help => show::help(self)?,
             SlashCommand::Model if behind.is_empty() => show::models(self).await?,
@@ -271,9 +259,9 @@ impl ChatSession<'_> {
 /// Runs the work unless a signal comes first.
 async fn unless_stopped<T>(
     signals: &mut Signals,
-    work: impl Future<Output = Result<T, Diagnostic>>,
-) -> Result<T, Diagnostic> {
-    let done = signals.guard(async |stop: StopSignal| {
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let done = signals.stop_on_signal(async |stop: StopSignal| {
         tokio::select! {
             done = work => done,
             () = stop.now.cancelled() => {

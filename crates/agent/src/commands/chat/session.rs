@@ -11,7 +11,7 @@ use task_loop::toolbox::Toolbox;
 
 use super::archive::{ChatArchive, ResumedChat};
 use super::library::Library;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::output::Output;
 use crate::session::Session;
 use crate::task_setup::TaskSetup;
@@ -38,7 +38,7 @@ impl<'a> ChatSession<'a> {
         counting: TaskMetrics,
         model: Model,
         session: &'a Session,
-    ) -> Result<Self, Diagnostic> {
+    ) -> Result<Self> {
         let archive = ChatArchive::of(session)?;
         let toolbox = setup.toolbox(client, &model, session)?;
         let fresh = setup.conversation(&model, session);
@@ -84,7 +84,7 @@ impl<'a> ChatSession<'a> {
         &self.session.output
     }
 
-    pub(super) async fn take_model(&mut self, id: &str) -> Result<(), Diagnostic> {
+    pub(super) async fn take_model(&mut self, id: &str) -> Result {
         let had_tools = self.model.takes_tools;
         self.model = self.setup.model(Some(id), &self.client, &self.counting).await?;
         self.record.model(&self.model.id);
@@ -99,12 +99,12 @@ impl<'a> ChatSession<'a> {
         self.conversation.open_like(self.setup.conversation(&self.model, self.session));
     }
 
-    pub(super) fn renew_toolbox(&mut self) -> Result<(), Diagnostic> {
+    pub(super) fn renew_toolbox(&mut self) -> Result {
         self.toolbox = self.setup.toolbox(&self.client, &self.model, self.session)?;
         Ok(())
     }
 
-    pub(super) async fn clear(&mut self) -> Result<(), Diagnostic> {
+    pub(super) async fn clear(&mut self) -> Result {
         let before = self.record.has_begun().then(|| self.record.id());
         let fresh = self.setup.conversation(&self.model, self.session);
         let tools = self.setup.wanted.tools.clone();

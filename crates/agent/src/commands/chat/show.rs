@@ -21,7 +21,7 @@ use super::slash_command;
 use crate::commands::mcp::list::report::{reasons, server_json, table};
 use crate::commands::mcp::tools::access;
 use crate::commands::metrics::drafts;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::metrics_recorder;
 use crate::table::{Table, counted, fields, grouped};
 use crate::task_printer::{shortened, size};
@@ -31,7 +31,7 @@ const FLUSH: Duration = Duration::from_millis(500);
 /// Maximum length of a message in a list.
 const MAX_EXCERPT_CHARS: usize = 200;
 
-pub(super) fn help(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+pub(super) fn help(chat: &ChatSession<'_>) -> Result {
     if chat.output().is_json() {
         let all =
             slash_command::ALL.iter().map(|known| json!({"name": known.name, "does": known.does}));
@@ -40,7 +40,7 @@ pub(super) fn help(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     chat.output().text(slash_command::help())
 }
 
-pub(super) async fn models(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+pub(super) async fn models(chat: &ChatSession<'_>) -> Result {
     let listed = chat.model.listed().await;
     let mut listed = listed.map_err(|trouble| chat.setup.member.diagnostic(&trouble))?;
     listed.sort_by(|one, other| one.id.cmp(&other.id));
@@ -67,7 +67,7 @@ pub(super) async fn models(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     chat.output().text(rows.text())
 }
 
-pub(super) fn model(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+pub(super) fn model(chat: &ChatSession<'_>) -> Result {
     let model = &chat.model;
     if chat.output().is_json() {
         return print_json(chat, json!({"type": "model", "model": model.id}));
@@ -79,7 +79,7 @@ pub(super) fn model(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
 }
 
 /// The tools offered to the model, or those that match these words.
-pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result<(), Diagnostic> {
+pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result {
     let (registry, offered) = (chat.toolbox.registry(), chat.toolbox.offered());
     let found = (!words.is_empty()).then(|| find::search(&registry, words));
     let mut rows =
@@ -132,7 +132,7 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result<(), Diagnosti
     Ok(())
 }
 
-pub(super) fn servers(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+pub(super) fn servers(chat: &ChatSession<'_>) -> Result {
     let all = chat.client.status();
     let fleet = &chat.setup.fleet;
     if chat.output().is_json() {
@@ -147,7 +147,7 @@ pub(super) fn servers(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     chat.output().text(reasons(&all, fleet))
 }
 
-pub(super) async fn cost(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+pub(super) async fn cost(chat: &ChatSession<'_>) -> Result {
     let spent = &chat.spent;
     let me: Result<Me, _> = chat.setup.member.client.get("/me").await;
     if chat.output().is_json() {
@@ -180,7 +180,7 @@ pub(super) async fn cost(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     }
 }
 
-pub(super) fn metrics(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+pub(super) fn metrics(chat: &ChatSession<'_>) -> Result {
     let (_, decision) = metrics_recorder::decision(chat.session)?;
     if decision.mode != Mode::Local {
         if chat.output().is_json() {
@@ -207,7 +207,7 @@ pub(super) fn metrics(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-pub(super) fn history(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+pub(super) fn history(chat: &ChatSession<'_>) -> Result {
     let messages = chat.conversation.messages().iter();
     let said = messages.filter(|message| !matches!(message, Message::System { .. }));
     if chat.output().is_json() {
@@ -223,7 +223,7 @@ pub(super) fn history(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
 }
 
 /// Writes the conversation as Markdown to a new file.
-pub(super) fn save(chat: &ChatSession<'_>, file: &str) -> Result<(), Diagnostic> {
+pub(super) fn save(chat: &ChatSession<'_>, file: &str) -> Result {
     let id = chat.record.id();
     let path = match (file, file.strip_prefix("~/"), &chat.session.environment.home) {
         ("", ..) => PathBuf::from(format!("chat-{id}.md")),
@@ -269,6 +269,6 @@ pub(super) fn excerpt(message: &Message) -> (&'static str, String) {
 }
 
 /// Prints the JSON response to a program, without secrets.
-pub(super) fn print_json(chat: &ChatSession<'_>, value: Value) -> Result<(), Diagnostic> {
+pub(super) fn print_json(chat: &ChatSession<'_>, value: Value) -> Result {
     chat.output().json_line(&chat.setup.fleet.shown.json(value))
 }

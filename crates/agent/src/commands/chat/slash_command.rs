@@ -4,7 +4,7 @@ use task_loop::nearest;
 use task_loop::untrusted::printable;
 
 use super::library::PREFIX;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::output::DIM;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub(super) enum ChatInput<'a> {
     Prompt(&'a str, &'a str),
 }
 
-pub(super) fn read(text: &str) -> Result<ChatInput<'_>, Diagnostic> {
+pub(super) fn read(text: &str) -> Result<ChatInput<'_>> {
     let text = text.trim();
     let Some(rest) = text.strip_prefix('/') else {
         return Ok(if text.is_empty() { ChatInput::Nothing } else { ChatInput::Words(text) });

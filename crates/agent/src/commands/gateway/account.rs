@@ -11,14 +11,11 @@ use super::amount::{AmountUnit, budget_json, in_credits, read_budget};
 use super::key::optional;
 use super::moment::shown;
 use super::operator_store::{Context, OperatorStore};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::output::GOOD;
 use crate::table::{Table, details};
 
-pub(super) async fn account(
-    books: &OperatorStore<'_>,
-    member: &Member,
-) -> Result<Account, Diagnostic> {
+pub(super) async fn account(books: &OperatorStore<'_>, member: &Member) -> Result<Account> {
     let found = books.store.account(member.id).await?;
     Ok(found.unwrap_or_else(|| Account::new(member.id)))
 }
@@ -68,11 +65,7 @@ pub(super) struct PageArgs {
     after: Option<String>,
 }
 
-pub(super) async fn list(
-    args: &PageArgs,
-    kind: AccountKind,
-    books: &OperatorStore<'_>,
-) -> Result<(), Diagnostic> {
+pub(super) async fn list(args: &PageArgs, kind: AccountKind, books: &OperatorStore<'_>) -> Result {
     let noun = kind.as_str();
     let after = match &args.after {
         Some(word) => books.account(word, kind).await?.id,
@@ -125,7 +118,7 @@ pub(super) struct NewAccount {
 }
 
 impl NewAccount {
-    pub(super) fn create(&self, kind: AccountKind, context: Context<'_>) -> Result<(), Diagnostic> {
+    pub(super) fn create(&self, kind: AccountKind, context: Context<'_>) -> Result {
         let credit = self.credit.as_deref().map(|text| self.unit.read(text)).transpose()?;
         if credit.is_some_and(Micros::is_negative) {
             return Err(Diagnostic::usage("the initial credit must not be negative"));
@@ -156,7 +149,7 @@ pub(super) async fn create(
     kind: AccountKind,
     name: &str,
     credit: Micros,
-) -> Result<(Member, Account), Diagnostic> {
+) -> Result<(Member, Account)> {
     let made = match kind {
         AccountKind::Member => books.operator().create_member(name).await,
         _ => books.operator().create_team(name).await,
@@ -199,7 +192,7 @@ pub(super) struct BudgetArgs {
 }
 
 impl BudgetArgs {
-    pub(super) fn set(&self, kind: AccountKind, context: Context<'_>) -> Result<(), Diagnostic> {
+    pub(super) fn set(&self, kind: AccountKind, context: Context<'_>) -> Result {
         let read = |text: &str| read_budget(text, self.unit);
         let budget = optional(Some(&self.budget), read)?.flatten();
         let done = if budget.is_some() { "Set the budget" } else { "Removed the budget" };
@@ -215,7 +208,7 @@ pub(super) async fn change_account(
     done: &str,
     change: &MemberChange,
     books: &OperatorStore<'_>,
-) -> Result<(), Diagnostic> {
+) -> Result {
     let member = books.account(word, kind).await?;
     let changed = books.operator().change_member(member.id, change).await;
     let member = changed.map_err(|error| match (error, change) {
@@ -253,7 +246,7 @@ impl TransferArgs {
         account: AccountKind,
         kind: PostingKind,
         context: Context<'_>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result {
         let amount = self.unit.read(&self.amount)?;
         if kind == PostingKind::TopUp && amount <= Micros::ZERO {
             let hint = format!("remove credit with `agent gateway {} adjust`", account.as_str());

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::moment::shown;
 use super::operator_store::{Context, OperatorStore};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::table::Table;
 
 /// Timeout of a test delivery, and the poll interval.
@@ -47,7 +47,7 @@ Examples:
     Test,
 }
 
-pub(crate) fn run(command: &Command, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: &Command, context: Context<'_>) -> Result {
     let rows = context.with(async |books| match command {
         Command::List { limit } => Ok(books.store.alerts(i64::MAX, *limit).await?),
         Command::Test => test(books).await,
@@ -62,7 +62,7 @@ pub(crate) fn run(command: &Command, context: Context<'_>) -> Result<(), Diagnos
     Ok(())
 }
 
-async fn test(books: &OperatorStore<'_>) -> Result<Vec<AlertDelivery>, Diagnostic> {
+async fn test(books: &OperatorStore<'_>) -> Result<Vec<AlertDelivery>> {
     books.processes().await?;
     let alerts = books.config.alerts.as_ref();
     let id = books.operator().test_alert(alerts).await?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use task_loop::member::credits;
 
 use super::moment::shown;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 
 const MICROS_OF_A_CREDIT: i64 = 1_000_000;
 const PLACES: usize = 6;
@@ -19,7 +19,7 @@ pub(crate) struct AmountUnit {
 }
 
 impl AmountUnit {
-    pub(crate) fn read(self, text: &str) -> Result<Micros, Diagnostic> {
+    pub(crate) fn read(self, text: &str) -> Result<Micros> {
         let read = if self.micros { text.trim().parse().ok() } else { parse_credits(text.trim()) };
         let amount = read.map(Micros::new).and_then(|amount| amount.plus(Micros::ZERO));
         amount.ok_or_else(|| {
@@ -55,7 +55,7 @@ pub(crate) fn in_credits(amount: Micros) -> String {
     format!("{} credits", credits(amount.get()))
 }
 
-pub(crate) fn read_budget(text: &str, unit: AmountUnit) -> Result<Budget, Diagnostic> {
+pub(crate) fn read_budget(text: &str, unit: AmountUnit) -> Result<Budget> {
     let (amount, period) = text.split_once('/').unwrap_or((text, ""));
     let Some(period) = Period::parse(period.trim()) else {
         return Err(Diagnostic::usage(format!("invalid budget `{text}`"))

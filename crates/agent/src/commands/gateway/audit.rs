@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::moment::shown;
 use super::operator_store::Context;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::table::Table;
 
 /// List operator actions, newest first
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     before: Option<i64>,
 }
 
-pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
     let before = args.before.unwrap_or(i64::MAX);
     let entries = context.with(async |books| Ok(books.store.audit(before, args.limit).await?))?;
     let json = json!({ "entries": entries.iter().map(entry_json).collect::<Value>() });

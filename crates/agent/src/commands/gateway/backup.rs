@@ -7,7 +7,7 @@ use gateway_store::{Error, Store};
 use serde_json::json;
 
 use super::operator_store::{Context, block_on, make_folder, store_failure};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::output::GOOD;
 use crate::prompt::Prompt;
 
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
     let to = &args.file;
     let config = context.load()?;
     only_sqlite(&config, "pg_dump")?;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
     context.output.print(&json!({ "file": to, "bytes": bytes }), text)
 }
 
-fn only_sqlite(config: &Config, tool: &str) -> Result<(), Diagnostic> {
+fn only_sqlite(config: &Config, tool: &str) -> Result {
     match config.database {
         Database::Sqlite { .. } => Ok(()),
         Database::Postgres { .. } => {
@@ -66,7 +66,7 @@ pub(crate) struct RestoreArgs {
     yes: bool,
 }
 
-pub(crate) fn restore(args: &RestoreArgs, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn restore(args: &RestoreArgs, context: Context<'_>) -> Result {
     let config = context.load()?;
     only_sqlite(&config, "pg_restore")?;
     let from = &args.file;

@@ -19,7 +19,7 @@ use super::migrate::version;
 use super::operator_store::{Context, block_on};
 use super::provider::status_hint;
 use crate::commands::parse_worker;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::finding::{Finding, Findings, Severity};
 use crate::output::DIM;
 use crate::table::counted;
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
     let file = context.location.read(context.session)?;
     let good = Finding::good(file.path.display().to_string()).of("configuration");
     let mut findings = Findings::default();
@@ -276,7 +276,7 @@ fn prices(config: &Config, found: &[(&Provider, Vec<String>)]) -> Vec<Finding> {
     findings
 }
 
-fn print(findings: &Findings, context: Context<'_>) -> Result<(), Diagnostic> {
+fn print(findings: &Findings, context: Context<'_>) -> Result {
     let (wrong, odd) = (findings.count(Severity::Error), findings.count(Severity::Warning));
     let list: Vec<Value> = findings.all.iter().map(finding_json).collect();
     context

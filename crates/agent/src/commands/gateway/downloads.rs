@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::moment::now;
 use super::operator_store::Context;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::output::GOOD;
 
 const VALID_DAYS: u16 = 90;
@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Publish(Publish),
 }
 
-pub(crate) fn run(command: &Command, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: &Command, context: Context<'_>) -> Result {
     let downloads = context.load()?.downloads.ok_or_else(|| {
         Diagnostic::configuration("downloads are not configured")
             .hint("add `downloads: {}` to the configuration of the service")
@@ -58,7 +58,7 @@ pub(crate) struct Key {
     show: bool,
 }
 
-fn key(args: &Key, downloads: &Downloads, context: Context<'_>) -> Result<(), Diagnostic> {
+fn key(args: &Key, downloads: &Downloads, context: Context<'_>) -> Result {
     let path = &downloads.key_file;
     let public = if args.show { show_key(path)? } else { make_key(path)? };
     context.output.print(&json!({ "file": path, "public_key": public }), format!("{public}\n"))
@@ -90,11 +90,7 @@ pub(crate) struct Publish {
     files: Vec<PathBuf>,
 }
 
-fn publish_files(
-    args: &Publish,
-    downloads: &Downloads,
-    context: Context<'_>,
-) -> Result<(), Diagnostic> {
+fn publish_files(args: &Publish, downloads: &Downloads, context: Context<'_>) -> Result {
     let now = now(&context);
     let publication = Publication {
         version: args.version.clone(),

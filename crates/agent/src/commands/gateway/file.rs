@@ -7,7 +7,7 @@ use gateway::config::{Config, read};
 use settings::{Problem, Scope};
 
 use crate::config;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::mcp::{problem_line, scope};
 use crate::session::Session;
 
@@ -25,7 +25,7 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    pub(crate) fn path(&self, session: &Session) -> Result<PathBuf, Diagnostic> {
+    pub(crate) fn path(&self, session: &Session) -> Result<PathBuf> {
         match self.config.as_ref().filter(|path| !path.as_os_str().is_empty()) {
             Some(path) => Ok(path.clone()),
             None => Ok(session.home()?.gateway().join("gateway.yaml")),
@@ -33,7 +33,7 @@ impl Location {
     }
 
     /// Reads the file without reporting its problems.
-    pub(crate) fn read(&self, session: &Session) -> Result<ConfigFile, Diagnostic> {
+    pub(crate) fn read(&self, session: &Session) -> Result<ConfigFile> {
         let path = self.path(session)?;
         let Some(text) = config::read(&path)? else {
             let message = format!("service configuration not found: {}", path.display());
@@ -72,7 +72,7 @@ impl Location {
     }
 
     /// Reads the file and prints its warnings.
-    pub(crate) fn load(&self, session: &Session) -> Result<Config, Diagnostic> {
+    pub(crate) fn load(&self, session: &Session) -> Result<Config> {
         let file = self.read(session)?;
         for line in problem_lines(&file, |problem| !problem.is_error()) {
             session.output.warn(line);

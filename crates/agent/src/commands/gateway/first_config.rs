@@ -8,7 +8,7 @@ use gateway::config::DEFAULT_LISTEN;
 
 use super::local_servers::DetectedServer;
 use crate::config;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::home::unwritable;
 
 pub(in crate::commands) const SNIPPET: &str = "  openai:
@@ -87,7 +87,7 @@ impl<'a> FirstConfig<'a> {
 pub(in crate::commands) fn write_if_missing(
     path: &Path,
     content: &FirstConfig<'_>,
-) -> Result<bool, Diagnostic> {
+) -> Result<bool> {
     let _lock = config::lock::take(path)?;
     if config::read(path)?.is_some() {
         return Ok(false);
@@ -97,7 +97,7 @@ pub(in crate::commands) fn write_if_missing(
     Ok(true)
 }
 
-fn make_folders(path: &Path) -> Result<(), Diagnostic> {
+fn make_folders(path: &Path) -> Result {
     let folder = path.with_file_name(DOCUMENTS);
     let (name, text) = WELCOME;
     let made = fs::create_dir_all(&folder).and_then(|()| {

@@ -11,7 +11,7 @@ use settings::{Node, Value};
 use task_loop::untrusted::printable;
 
 use crate::config;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::session::Session;
 
 /// Convert the configuration of another gateway
@@ -43,7 +43,7 @@ Examples:
     },
 }
 
-pub(crate) fn run(command: &Source, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: &Source, session: &Session) -> Result {
     let Source::Litellm { file, output } = command;
     let Some(text) = config::read(file)? else {
         return Err(Diagnostic::failed(format!("file not found: {}", file.display())));

@@ -18,7 +18,7 @@ use super::migrate::bring_up_to_date;
 use super::operator_store::{Context, block_on, key_hasher};
 use crate::config::secrets::SecretsFile;
 use crate::config::secrets::scope;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::output::GOOD;
 use crate::prompt::Prompt;
 use crate::session::Session;
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     unit: AmountUnit,
 }
 
-pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
     let session = context.session;
     let path = context.location.path(session)?;
     if path.exists() {
@@ -134,11 +134,7 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-async fn write(
-    first_config: FirstConfig<'_>,
-    path: &Path,
-    context: Context<'_>,
-) -> Result<Config, Diagnostic> {
+async fn write(first_config: FirstConfig<'_>, path: &Path, context: Context<'_>) -> Result<Config> {
     let servers = look(candidates(&[], false)).await;
     let can_speak = probe::can_speak().await;
     let first_config = FirstConfig { servers: &servers, can_speak, ..first_config };
@@ -159,7 +155,7 @@ fn hosted_providers(
     args: &Args,
     person: Option<&Prompt>,
     session: &Session,
-) -> Result<Vec<HostedProvider>, Diagnostic> {
+) -> Result<Vec<HostedProvider>> {
     let home = session.home()?;
     let scope = scope(session, &home)?;
     let is_set = |provider: &HostedProvider| {
@@ -191,7 +187,7 @@ fn answered(
     given: Option<&String>,
     question: &str,
     default: &str,
-) -> Result<String, Diagnostic> {
+) -> Result<String> {
     let typed = match (given, person) {
         (Some(given), _) => Some(given.clone()),
         (None, Some(person)) => person.ask(&format!("{question} [{default}]:"))?,

@@ -16,7 +16,7 @@ use super::amount::{
 };
 use super::moment::{now, period, shown};
 use super::operator_store::{Context, OperatorStore, key_hasher};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::output::GOOD;
 use crate::session::Session;
 use crate::table::{Table, details};
@@ -58,7 +58,7 @@ pub(crate) struct KeyArgs {
     key: String,
 }
 
-pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, context: Context<'_>) -> Result {
     match command {
         Command::Create(args) => context.with(async |books| create(&args, books).await),
         Command::List(args) => context.with(async |books| list(&args, books).await),
@@ -153,7 +153,7 @@ pub(crate) struct List {
     member: Option<String>,
 }
 
-async fn list(args: &List, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+async fn list(args: &List, books: &OperatorStore<'_>) -> Result {
     let records = match &args.member {
         Some(word) => books.store.keys(books.member(word).await?.id).await?,
         None => all(books).await?,
@@ -174,7 +174,7 @@ async fn list(args: &List, books: &OperatorStore<'_>) -> Result<(), Diagnostic> 
     Ok(())
 }
 
-async fn all(books: &OperatorStore<'_>) -> Result<Vec<KeyRecord>, Diagnostic> {
+async fn all(books: &OperatorStore<'_>) -> Result<Vec<KeyRecord>> {
     let (mut records, mut after) = (Vec::new(), MemberId(0));
     while records.len() < MAX_LISTED {
         let members = books.store.members(after, PAGE).await?;
@@ -188,7 +188,7 @@ async fn all(books: &OperatorStore<'_>) -> Result<Vec<KeyRecord>, Diagnostic> {
     Ok(records)
 }
 
-async fn show(args: &KeyArgs, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+async fn show(args: &KeyArgs, books: &OperatorStore<'_>) -> Result {
     let record = books.key(&args.key).await?;
     let lineage = books.store.lineage(record.key.lineage).await?;
     let status = lineage.as_ref().and_then(|found| found.budget_status(&books.windows()));
@@ -237,7 +237,7 @@ pub(crate) struct Change {
     given: KeyOptions,
 }
 
-fn change(args: &Change, context: Context<'_>) -> Result<(), Diagnostic> {
+fn change(args: &Change, context: Context<'_>) -> Result {
     if args.name.is_none() && args.given.is_empty() {
         return Err(Diagnostic::usage("nothing to change")
             .hint("see `agent gateway key change --help` for the options"));
@@ -254,7 +254,7 @@ fn change(args: &Change, context: Context<'_>) -> Result<(), Diagnostic> {
     })
 }
 
-async fn revoke(args: &KeyArgs, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+async fn revoke(args: &KeyArgs, books: &OperatorStore<'_>) -> Result {
     let id = books.key(&args.key).await?.key.id;
     let record = books.operator().revoke_key(&id).await?;
     let (name, member) = (printable(&record.key.name), printable(&record.member_name));
@@ -282,7 +282,7 @@ pub(crate) struct Create {
     given: KeyOptions,
 }
 
-async fn create(args: &Create, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+async fn create(args: &Create, books: &OperatorStore<'_>) -> Result {
     let member = books.member(&args.member).await?.id;
     let wanted = args.given.change(Some(args.name.clone()), &books.config, books)?;
     let limits = books.config.limits.new_keys.limits();
@@ -311,7 +311,7 @@ pub(crate) struct Rotate {
     overlap: String,
 }
 
-fn rotate(args: &Rotate, context: Context<'_>) -> Result<(), Diagnostic> {
+fn rotate(args: &Rotate, context: Context<'_>) -> Result {
     let overlap = period(&args.overlap)?;
     context.with(async |books| {
         let id = books.key(&args.key).await?.key.id;
@@ -325,7 +325,7 @@ fn rotate(args: &Rotate, context: Context<'_>) -> Result<(), Diagnostic> {
 }
 
 /// Prints a key, alone on standard output: it cannot be shown again.
-fn print_secret(issued: &Issued, done: &str, session: &Session) -> Result<(), Diagnostic> {
+fn print_secret(issued: &Issued, done: &str, session: &Session) -> Result {
     let (key, output) = (issued.key.as_str(), &session.output);
     if output.is_json() {
         let mut value = key_json(&issued.record, session);

@@ -13,7 +13,7 @@ use wire::account::AttemptView;
 use super::amount::in_credits;
 use super::moment::shown;
 use super::operator_store::{Context, OperatorStore};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::output::{ERROR, GOOD};
 use crate::table::{Table, csv, details, grouped};
 
@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Check(Check),
 }
 
-pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, context: Context<'_>) -> Result {
     match command {
         Command::Statement(args) => context.with(async |books| statement(&args, books).await),
         Command::Receipt(args) => receipt(&args, context),
@@ -52,7 +52,7 @@ pub(crate) struct Receipt {
     id: String,
 }
 
-fn receipt(args: &Receipt, context: Context<'_>) -> Result<(), Diagnostic> {
+fn receipt(args: &Receipt, context: Context<'_>) -> Result {
     let id = HoldId::parse(&args.id).ok_or_else(|| {
         Diagnostic::usage(format!("invalid request id `{}`", printable(&args.id))).hint(
             "a request id is `req_` and 32 digits; every response has it in the header \
@@ -134,7 +134,7 @@ pub(crate) struct Check {
     repair_usage: bool,
 }
 
-async fn check(args: &Check, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+async fn check(args: &Check, books: &OperatorStore<'_>) -> Result {
     if args.repair_usage {
         books.store.rebuild_usage().await?;
     }
@@ -209,7 +209,7 @@ pub(crate) struct Statement {
     csv: bool,
 }
 
-async fn statement(args: &Statement, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+async fn statement(args: &Statement, books: &OperatorStore<'_>) -> Result {
     let member = books.any_account(&args.member).await?;
     let before = args.before.unwrap_or(i64::MAX);
     let lines = books.store.statement(member.id, before, args.limit).await?;
@@ -271,7 +271,7 @@ fn table(lines: &[StatementLine]) -> Table {
         .rows(lines.iter().map(row))
 }
 
-fn values(lines: &[StatementLine]) -> Result<Vec<u8>, Diagnostic> {
+fn values(lines: &[StatementLine]) -> Result<Vec<u8>> {
     const HEADINGS: &str =
         "line,at,kind,amount_micros,balance_micros,operation,model,receipt,reason";
     let line = |line: &StatementLine| {

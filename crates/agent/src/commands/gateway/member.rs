@@ -13,7 +13,7 @@ use super::amount::{budget_status_json, budget_status_text, in_credits};
 use super::key::{key_table, keys_json};
 use super::moment::now;
 use super::operator_store::{Context, OperatorStore};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 
 /// Create, list, limit, block and credit members
 #[derive(Debug, Subcommand)]
@@ -112,7 +112,7 @@ pub(crate) struct MemberArgs {
     pub(super) member: String,
 }
 
-pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, context: Context<'_>) -> Result {
     const MEMBER: AccountKind = AccountKind::Member;
     let change = |member: &str, done: &str, change: MemberChange| {
         context.with(async |books| change_account(MEMBER, member, done, &change, books).await)
@@ -135,7 +135,7 @@ pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnost
     }
 }
 
-async fn show(args: &MemberArgs, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+async fn show(args: &MemberArgs, books: &OperatorStore<'_>) -> Result {
     let member = books.member(&args.member).await?;
     let account = account(books, &member).await?;
     let keys = books.store.keys(member.id).await?;

@@ -5,7 +5,7 @@ use gateway_store::{Error, SchemaState, Store};
 use serde_json::json;
 
 use super::operator_store::{Context, block_on, make_folder, store_failure};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::output::{GOOD, WARNING};
 
 /// Migrate the database schema
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
     let config = context.load()?;
     if args.check {
         let (place, options) = gateway::place(&config);
@@ -47,9 +47,7 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
 }
 
 /// Migrates; returns the schema version before and after.
-pub(crate) async fn bring_up_to_date(
-    config: &Config,
-) -> Result<(SchemaState, SchemaState), Diagnostic> {
+pub(crate) async fn bring_up_to_date(config: &Config) -> Result<(SchemaState, SchemaState)> {
     let (place, options) = gateway::place(config);
     make_folder(&place)?;
     let before = Store::migrate(&place, &options).await.map_err(cannot)?;
@@ -71,7 +69,7 @@ fn unknown(state: SchemaState) -> Diagnostic {
         .hint("a newer release or another program created it; nothing was changed")
 }
 
-fn show_state(state: SchemaState, context: Context<'_>) -> Result<(), Diagnostic> {
+fn show_state(state: SchemaState, context: Context<'_>) -> Result {
     let version = version(state);
     let text = match state {
         SchemaState::Unknown(_) => return Err(unknown(state)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gateway::{parse_rfc3339, rfc3339};
 use ledger::Time;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::session::Session;
 
 const MAX_PERIOD_SECONDS: u64 = 100 * 365 * 86400;
@@ -14,7 +14,7 @@ const UNITS: &[(char, u64)] = &[('s', 1), ('m', 60), ('h', 3600), ('d', 86400), 
 
 /// Reads a period such as `24h`. `humantime` would also accept months and years, whose length is
 /// an average, and fractions of a second.
-pub(crate) fn period(text: &str) -> Result<Duration, Diagnostic> {
+pub(crate) fn period(text: &str) -> Result<Duration> {
     let read = || {
         let (unit, seconds) = UNITS.iter().find(|(unit, _)| text.ends_with(*unit))?;
         let number = text.strip_suffix(*unit)?;
@@ -29,7 +29,7 @@ pub(crate) fn period(text: &str) -> Result<Duration, Diagnostic> {
 }
 
 /// Reads a future time: a period from now, or RFC 3339.
-pub(crate) fn moment(text: &str, session: &Session) -> Result<Time, Diagnostic> {
+pub(crate) fn moment(text: &str, session: &Session) -> Result<Time> {
     let now = now(session);
     if let Ok(period) = period(text) {
         let micros = i64::try_from(period.as_micros()).unwrap_or(i64::MAX);

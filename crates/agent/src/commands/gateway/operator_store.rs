@@ -16,7 +16,7 @@ use wire::key::ApiKey;
 use super::file::Location;
 use super::moment::now;
 use crate::config::private_folder;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::home::unwritable;
 use crate::runtime;
 use crate::session::Session;
@@ -57,15 +57,15 @@ impl Deref for Context<'_> {
 }
 
 impl Context<'_> {
-    pub(crate) fn load(self) -> Result<Config, Diagnostic> {
+    pub(crate) fn load(self) -> Result<Config> {
         self.location.load(self.session)
     }
 
     /// Works with the database of the configuration file.
     pub(crate) fn with<T>(
         self,
-        work: impl AsyncFnOnce(&OperatorStore<'_>) -> Result<T, Diagnostic>,
-    ) -> Result<T, Diagnostic> {
+        work: impl AsyncFnOnce(&OperatorStore<'_>) -> Result<T>,
+    ) -> Result<T> {
         self.with_config(self.load()?, work)
     }
 
@@ -73,8 +73,8 @@ impl Context<'_> {
     pub(crate) fn with_config<T>(
         self,
         config: Config,
-        work: impl AsyncFnOnce(&OperatorStore<'_>) -> Result<T, Diagnostic>,
-    ) -> Result<T, Diagnostic> {
+        work: impl AsyncFnOnce(&OperatorStore<'_>) -> Result<T>,
+    ) -> Result<T> {
         let by = actor(self.session);
         block_on(async {
             let store = gateway::open_store(&config).await?;
@@ -95,15 +95,11 @@ impl OperatorStore<'_> {
         self.config.calendar.windows(now(self.session))
     }
 
-    pub(crate) async fn member(&self, word: &str) -> Result<Member, Diagnostic> {
+    pub(crate) async fn member(&self, word: &str) -> Result<Member> {
         self.account(word, AccountKind::Member).await
     }
 
-    pub(crate) async fn account(
-        &self,
-        word: &str,
-        kind: AccountKind,
-    ) -> Result<Member, Diagnostic> {
+    pub(crate) async fn account(&self, word: &str, kind: AccountKind) -> Result<Member> {
         let found = self.find(word).await?;
         if let Some(account) = found.as_ref().filter(|found| found.kind == kind) {
             return Ok(account.clone());
@@ -128,7 +124,7 @@ impl OperatorStore<'_> {
         Err(Diagnostic::failed(message).did_you_mean(near, otherwise))
     }
 
-    async fn find(&self, word: &str) -> Result<Option<Member>, Diagnostic> {
+    async fn find(&self, word: &str) -> Result<Option<Member>> {
         Ok(match MemberId::parse(word) {
             Some(id) => self.store.member(id).await?,
             None => self.store.member_by_name(word).await?,
@@ -136,7 +132,7 @@ impl OperatorStore<'_> {
     }
 
     /// The member or team with this name or id.
-    pub(crate) async fn any_account(&self, word: &str) -> Result<Member, Diagnostic> {
+    pub(crate) async fn any_account(&self, word: &str) -> Result<Member> {
         match self.find(word).await? {
             Some(account) => Ok(account),
             None => self.member(word).await,
@@ -144,7 +140,7 @@ impl OperatorStore<'_> {
     }
 
     /// The processes that serve from the database; fails if there are none.
-    pub(crate) async fn processes(&self) -> Result<Vec<ProcessReport>, Diagnostic> {
+    pub(crate) async fn processes(&self) -> Result<Vec<ProcessReport>> {
         let all = self.store.processes().await?;
         if all.is_empty() {
             return Err(Diagnostic::failed("no process is serving from this database")
@@ -154,7 +150,7 @@ impl OperatorStore<'_> {
     }
 
     /// The key with this public id, or of a whole key.
-    pub(crate) async fn key(&self, word: &str) -> Result<KeyRecord, Diagnostic> {
+    pub(crate) async fn key(&self, word: &str) -> Result<KeyRecord> {
         let id = match ApiKey::parse(word) {
             Some(key) => key.public_id().to_owned(),
             None => word.strip_prefix(KEY_PREFIX).unwrap_or(word).to_owned(),
@@ -170,15 +166,13 @@ impl OperatorStore<'_> {
 }
 
 /// The hasher of the keys in this database; fails if the secret does not match them.
-pub(crate) async fn key_hasher(config: &Config, store: &Store) -> Result<KeyHasher, Diagnostic> {
+pub(crate) async fn key_hasher(config: &Config, store: &Store) -> Result<KeyHasher> {
     let hasher = key_secret::load(&config.key_secret)?;
     key_secret::check(&hasher, store).await?;
     Ok(hasher)
 }
 
-pub(crate) fn block_on<T>(
-    work: impl Future<Output = Result<T, Diagnostic>>,
-) -> Result<T, Diagnostic> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     runtime::started()?.block_on(work)
 }
 
@@ -190,7 +184,7 @@ pub(crate) fn actor(session: &Session) -> Actor {
     Actor { name: format!("cli:{user}"), request: None }
 }
 
-pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
+pub(crate) fn make_folder(place: &DatabaseLocation) -> Result {
     let DatabaseLocation::Sqlite(path) = place else { return Ok(()) };
     let Some(folder) = path.parent() else { return Ok(()) };
     private_folder(folder).map_err(|error| {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
 use super::operator_store::{Context, block_on};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::table::Table;
 
 /// List, test and drain model and search providers
@@ -52,7 +52,7 @@ pub(crate) struct ProviderArgs {
     name: String,
 }
 
-pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, context: Context<'_>) -> Result {
     match command {
         Command::List => list(context),
         Command::Test(args) => test::run(&args, context),
@@ -61,7 +61,7 @@ pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnost
     }
 }
 
-fn change(name: &str, action: ProviderAction, context: Context<'_>) -> Result<(), Diagnostic> {
+fn change(name: &str, action: ProviderAction, context: Context<'_>) -> Result {
     let changed = context.with(async |books| {
         Ok(books.operator().change_provider(&books.config, name, action).await?)
     })?;
@@ -80,7 +80,7 @@ fn change(name: &str, action: ProviderAction, context: Context<'_>) -> Result<()
     Ok(())
 }
 
-fn list(context: Context<'_>) -> Result<(), Diagnostic> {
+fn list(context: Context<'_>) -> Result {
     let (config, output) = (context.load()?, &context.output);
     // None if there is no database yet.
     let drained = block_on(async {

@@ -7,13 +7,13 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::operator_store::{Context, OperatorStore};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 
 /// Timeout for all processes to reload, and the poll interval.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-pub(crate) fn run(context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(context: Context<'_>) -> Result {
     let followed = context.with(follow)?;
     let failed: Vec<&ProcessReport> =
         followed.iter().filter(|process| !process.problems.is_empty()).collect();
@@ -42,7 +42,7 @@ pub(crate) fn run(context: Context<'_>) -> Result<(), Diagnostic> {
 }
 
 /// Requests a reload, and waits until every process has completed it.
-async fn follow(books: &OperatorStore<'_>) -> Result<Vec<ProcessReport>, Diagnostic> {
+async fn follow(books: &OperatorStore<'_>) -> Result<Vec<ProcessReport>> {
     books.processes().await?;
     let generation = books.operator().request_reload().await?;
     let until = Instant::now() + MAX_WAIT;

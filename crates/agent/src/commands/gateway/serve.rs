@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::file::{Location, problems};
 use super::migrate;
 use crate::commands::parse_worker;
-use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 use crate::log;
 use crate::runtime::Signals;
 use crate::session::Session;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     migrate: bool,
 }
 
-pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result {
     let config = location.load(session)?;
     log::start_service(config.log, session);
     let preparing = async {
@@ -63,16 +63,16 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
 /// Prepares a service on all cores, and serves until a signal stops it. `start` reports that it
 /// is ready.
 pub(crate) fn serve<T>(
-    preparing: impl Future<Output = Result<(Ready, T), Diagnostic>>,
-    start: impl FnOnce(T) -> Result<(), Diagnostic>,
+    preparing: impl Future<Output = Result<(Ready, T)>>,
+    start: impl FnOnce(T) -> Result,
     hangup: Hangup,
     session: &Session,
-) -> Result<(), Diagnostic> {
+) -> Result {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.or_failed("cannot start the runtime")?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen();
-        let (ready, prepared) = signals.guard(Box::pin(preparing)).await?;
+        let (ready, prepared) = signals.drop_on_signal(Box::pin(preparing)).await?;
         start(prepared)?;
         until_stopped(ready, signals, hangup, session).await
     });
@@ -82,7 +82,7 @@ pub(crate) fn serve<T>(
 }
 
 /// Opens everything, or returns all problems.
-pub(crate) async fn ready(config: Config) -> Result<Ready, Diagnostic> {
+pub(crate) async fn ready(config: Config) -> Result<Ready> {
     let prepared = prepare(config, parse_worker::program()).await;
     let ready = prepared.map_err(|found| problems("the service cannot start", &found))?;
     // A service that is reached by https serves the client document of MCP sign-ins.
@@ -96,11 +96,11 @@ pub(crate) async fn ready(config: Config) -> Result<Ready, Diagnostic> {
     Ok(ready)
 }
 
-pub(crate) fn address(ready: &Ready) -> Result<SocketAddr, Diagnostic> {
+pub(crate) fn address(ready: &Ready) -> Result<SocketAddr> {
     ready.listener.local_addr().or_failed("cannot determine the address of the service")
 }
 
-fn show_address(address: SocketAddr, session: &Session) -> Result<(), Diagnostic> {
+fn show_address(address: SocketAddr, session: &Session) -> Result {
     if session.output.is_json() {
         return session.output.json_line(&json!({
             "event": "ready",
@@ -125,7 +125,7 @@ async fn until_stopped(
     mut signals: Signals,
     hangup: Hangup,
     session: &Session,
-) -> Result<(), Diagnostic> {
+) -> Result {
     let reloads = ready.service.reloads().clone();
     let by = Actor { name: "signal:SIGHUP".to_owned(), request: None };
     let (stop, stopped) = oneshot::channel::<()>();

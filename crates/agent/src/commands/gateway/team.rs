@@ -13,7 +13,7 @@ use super::account::{
 use super::amount::{budget_json, budget_status_json, budget_status_text, typed_budget};
 use super::member::MemberArgs;
 use super::operator_store::{Context, OperatorStore};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::table::Table;
 
 const MAX_SHOWN: u32 = 1000;
@@ -111,7 +111,7 @@ fn of_team(member: Arg) -> Arg {
     member.value_name("TEAM").help("Team name or id, for example `mem_3`")
 }
 
-pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, context: Context<'_>) -> Result {
     const TEAM: AccountKind = AccountKind::Team;
     const MEMBER: AccountKind = AccountKind::Member;
     match command {
@@ -137,7 +137,7 @@ pub(crate) fn run(command: Command, context: Context<'_>) -> Result<(), Diagnost
     }
 }
 
-async fn show(args: &TeamArgs, books: &OperatorStore<'_>) -> Result<(), Diagnostic> {
+async fn show(args: &TeamArgs, books: &OperatorStore<'_>) -> Result {
     let team = books.account(&args.team, AccountKind::Team).await?;
     let account = account(books, &team).await?;
     let members = books.store.team_members(team.id, MemberId(0), MAX_SHOWN).await?;

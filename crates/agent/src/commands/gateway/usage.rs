@@ -5,7 +5,7 @@ use ledger::AccountKind;
 
 use super::moment::now;
 use super::operator_store::Context;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::usage_table::{UsageOptions, print};
 
 /// Show the usage of members: requests, tokens and credits
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     options: UsageOptions,
 }
 
-pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
     let usage = context.with(async |books| {
         let member = match &args.member {
             Some(word) => Some(books.member(word).await?.id),

@@ -9,7 +9,7 @@ use task_loop::untrusted::printable;
 use super::candidate::{Candidate, SavedServers, SecretHandling, name_is_taken, save};
 use super::install::dialog;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 use crate::download::OnConflict;
 use crate::mcp::advice;
 use crate::output::{GOOD, WARNING};
@@ -103,7 +103,7 @@ pub(crate) struct Args {
     command: Vec<String>,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     if let Some(wanted) = published::wanted(args) {
         return published::add(wanted, args, session);
     }
@@ -155,7 +155,7 @@ struct PastedConfig<'a> {
 
 impl<'a> PastedConfig<'a> {
     /// The text of `--paste`, or a single argument that can only be pasted text.
-    fn find(args: &'a Args) -> Result<Option<Self>, Diagnostic> {
+    fn find(args: &'a Args) -> Result<Option<Self>> {
         let is_text = |text: &str| text == "-" || text.trim_start().starts_with('{');
         let is_open = args.paste.is_none() && args.url.is_none() && args.command.is_empty();
         let name = args.name.as_deref();
@@ -183,7 +183,7 @@ impl<'a> PastedConfig<'a> {
     }
 }
 
-fn typed(args: &Args) -> Result<Found, Diagnostic> {
+fn typed(args: &Args) -> Result<Found> {
     let Some(name) = args.name.clone() else {
         return Err(Diagnostic::usage("missing server name").hint("see `agent mcp add --help`"));
     };
@@ -227,7 +227,7 @@ fn typed(args: &Args) -> Result<Found, Diagnostic> {
 }
 
 /// Names and values around the first separator. Errors never show the value.
-fn pairs(flag: &str, texts: &[String], separators: &[char]) -> Result<Option<Json>, Diagnostic> {
+fn pairs(flag: &str, texts: &[String], separators: &[char]) -> Result<Option<Json>> {
     let mut values = Map::new();
     for text in texts {
         let form = if flag == "env" { "NAME=VALUE" } else { "Name: value" };
@@ -256,7 +256,7 @@ fn seconds(text: &str) -> Result<serde_json::Number, &'static str> {
     number.filter(is_some_time).ok_or("must be a positive number of seconds")
 }
 
-fn pasted(PastedConfig { name, text }: &PastedConfig<'_>) -> Result<Vec<Found>, Diagnostic> {
+fn pasted(PastedConfig { name, text }: &PastedConfig<'_>) -> Result<Vec<Found>> {
     let from_input = (*text == "-").then(|| standard_input(MAX_PASTED_BYTES)).transpose();
     let from_input = from_input.map_err(|error| Diagnostic { exit: Exit::Failed, ..error })?;
     let text = from_input.as_deref().unwrap_or(text);
@@ -288,7 +288,7 @@ fn pasted(PastedConfig { name, text }: &PastedConfig<'_>) -> Result<Vec<Found>, 
     Ok(found)
 }
 
-fn all(checked: Vec<Result<Candidate, Diagnostic>>) -> Result<Vec<Candidate>, Diagnostic> {
+fn all(checked: Vec<Result<Candidate>>) -> Result<Vec<Candidate>> {
     let (mut candidates, mut wrong): (_, Option<Diagnostic>) = (Vec::new(), None);
     for result in checked {
         match (result, wrong.as_mut()) {
@@ -309,14 +309,14 @@ fn refuse_taken<'n>(
     file: &ServersFile,
     mut names: impl Iterator<Item = &'n str>,
     taken: OnConflict,
-) -> Result<(), Diagnostic> {
+) -> Result {
     match names.find(|name| file.entry(name).is_some()) {
         Some(name) if taken == OnConflict::Keep => Err(name_is_taken(name)),
         _ => Ok(()),
     }
 }
 
-fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool, Diagnostic> {
+fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool> {
     let running: Vec<&Candidate> = candidates.iter().filter(|server| server.runs()).collect();
     if running.is_empty() {
         return Ok(true);
@@ -334,11 +334,7 @@ fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool, Diagno
     prompt.confirm("Add it?")
 }
 
-fn tell(
-    session: &Session,
-    candidates: &[Candidate],
-    saved: &SavedServers,
-) -> Result<(), Diagnostic> {
+fn tell(session: &Session, candidates: &[Candidate], saved: &SavedServers) -> Result {
     if session.output.is_json() {
         let added = candidates.iter().map(|server| {
             json!({

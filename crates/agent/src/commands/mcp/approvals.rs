@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use task_loop::approval_memory::ApprovalMemory;
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::mcp::approval::ApprovalFile;
 use crate::session::Session;
 use crate::table::{Table, counted};
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     revoke: Vec<String>,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     const CANNOT: &str = "cannot read or write the approvals";
     let store = ApprovalFile(session.home()?.approvals());
     let mut revoked = 0;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     list(&ApprovalMemory::read(&store).or_failed(CANNOT)?, session)
 }
 
-fn list(memory: &ApprovalMemory, session: &Session) -> Result<(), Diagnostic> {
+fn list(memory: &ApprovalMemory, session: &Session) -> Result {
     let approved: Vec<_> = memory.all().filter(|(_, _, tool)| tool.always).collect();
     let names = |(server, name, _): &_| json!({ "server": server, "tool": name });
     let json = json!({ "approvals": approved.iter().map(names).collect::<Value>() });

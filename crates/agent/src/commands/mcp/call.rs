@@ -21,7 +21,7 @@ use task_loop::untrusted::printable;
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
-use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 use crate::mcp::advice::{operand_with, test};
 use crate::mcp::approval::{PersonApprover, PreApproved};
 use crate::mcp::reporter::MessageSink;
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let arguments = match args.arguments.as_deref() {
         None => key_value::object(&args.arg, "argument").map(Value::Object),
         Some("-") => parse(&standard_input(MAX_BYTES)?),
@@ -97,11 +97,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// The model for sampling requests of the server, if a service is configured.
-fn models(
-    fleet: &McpServers,
-    recorder: &Recorder,
-    session: &Session,
-) -> Result<SamplingModel, Diagnostic> {
+fn models(fleet: &McpServers, recorder: &Recorder, session: &Session) -> Result<SamplingModel> {
     let settings = Settings::load(session)?;
     let Some(key) = &settings.key else { return Ok(SamplingModel::None) };
     let secret = (key.value.label.clone(), key.value.value().to_owned());
@@ -128,7 +124,7 @@ impl Call<'_> {
         &self,
         client: &Client,
         arguments: Value,
-    ) -> Result<(RegisteredTool, mcp_client::content::ToolOutcome), Diagnostic> {
+    ) -> Result<(RegisteredTool, mcp_client::content::ToolOutcome)> {
         let reporter = &self.fleet.reporter;
         self.fleet.settle(client, &self.target.servers).await;
         let registry = client.registry();
@@ -222,7 +218,7 @@ pub(super) fn progress(fleet: &McpServers) -> mcp_client::ProgressSink {
 
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-fn parse(text: &str) -> Result<Value, Diagnostic> {
+fn parse(text: &str) -> Result<Value> {
     let wrong = Diagnostic::usage("the arguments are not valid JSON")
         .hint("use an object such as '{\"path\": \"notes.txt\"}', or --arg path=notes.txt");
     let value: Value = serde_json::from_str(text).or_diagnostic(wrong)?;
@@ -237,7 +233,7 @@ fn parse(text: &str) -> Result<Value, Diagnostic> {
     Err(Diagnostic::usage(format!("the arguments must be a JSON object, found {kind}")))
 }
 
-fn check_arguments(tool: &RegisteredTool, arguments: &Value) -> Result<(), Diagnostic> {
+fn check_arguments(tool: &RegisteredTool, arguments: &Value) -> Result {
     let required = tool.schema.get("required").and_then(Value::as_array);
     let missing: Vec<String> = required
         .into_iter()
@@ -266,7 +262,7 @@ struct Target {
 }
 
 impl Target {
-    fn find(typed: &str, servers: &Servers) -> Result<Self, Diagnostic> {
+    fn find(typed: &str, servers: &Servers) -> Result<Self> {
         if let Some((server, native)) = typed.split_once('/') {
             let entry = servers.find(server)?.entry.clone();
             let native = Some(native.to_owned());
@@ -297,7 +293,7 @@ impl Target {
     }
 
     /// Only the enabled servers; fails if there are none.
-    fn enabled(mut self) -> Result<Self, Diagnostic> {
+    fn enabled(mut self) -> Result<Self> {
         if let [first, ..] = &*self.servers
             && !self.servers.iter().any(|entry| entry.enabled)
         {

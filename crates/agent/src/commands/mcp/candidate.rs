@@ -15,7 +15,7 @@ use super::secrets::{self, MovedSecret};
 use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::{self, ServersFile};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::download::OnConflict;
 use crate::mcp::advice::sign_in::login;
 use crate::mcp::{is_alone, oauth};
@@ -75,7 +75,7 @@ impl Candidate {
         entry: Json,
         mut notes: Vec<String>,
         scope: &Scope,
-    ) -> Result<Self, Diagnostic> {
+    ) -> Result<Self> {
         if !valid_name(name) {
             return Err(invalid_name(name));
         }
@@ -157,7 +157,7 @@ pub(super) fn save(
     candidates: &[Candidate],
     literals: SecretHandling,
     taken: OnConflict,
-) -> Result<SavedServers, Diagnostic> {
+) -> Result<SavedServers> {
     let home = session.home()?;
     let config = home.config();
     let _lock = lock::take(&config)?;

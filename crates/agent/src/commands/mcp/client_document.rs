@@ -8,7 +8,7 @@ use mcp_client::oauth::client_document::{RULES, make};
 use serde_json::json;
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::mcp::Servers;
 use crate::mcp::client_document::address_for_all;
 use crate::prompt::Prompt;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     force: bool,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let url = match &args.url {
         Some(url) => url.clone(),
         None => configured(session)?,
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// Whether the path is free, or a person agrees to overwrite it.
-fn may_write(path: &Path, args: &Args, session: &Session) -> Result<bool, Diagnostic> {
+fn may_write(path: &Path, args: &Args, session: &Session) -> Result<bool> {
     if args.force || fs::symlink_metadata(path).is_err() {
         return Ok(true);
     }
@@ -97,7 +97,7 @@ fn may_write(path: &Path, args: &Args, session: &Session) -> Result<bool, Diagno
     }
 }
 
-fn configured(session: &Session) -> Result<String, Diagnostic> {
+fn configured(session: &Session) -> Result<String> {
     let servers = Servers::load(session)?;
     servers.whole()?;
     if let Some(url) = address_for_all(&servers.parsed) {

@@ -13,7 +13,7 @@ use mcp_client::supervisor::ServerState;
 use serde_json::{Value, json};
 use task_loop::Sanitizer;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::finding::{Finding, Findings, Severity};
 use crate::mcp::advice::{operand_with, test};
 use crate::mcp::client_document::{address, built_in_fault, in_its_place};
@@ -51,7 +51,7 @@ pub(crate) struct DoctorResult {
     pub(crate) shown: Sanitizer,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let online = Connectivity::Online { at_most: Duration::MAX };
     let reach = if args.offline { Connectivity::Offline } else { online };
     let DoctorResult { findings, shown } = look(args.server.as_deref(), reach, session)?;
@@ -63,7 +63,7 @@ pub(crate) fn look(
     server: Option<&str>,
     reach: Connectivity,
     session: &Session,
-) -> Result<DoctorResult, Diagnostic> {
+) -> Result<DoctorResult> {
     let fleet = McpServers::load(session, MessageSink::Kept)?;
     let chosen: Vec<&Configured> = match server {
         // A server with errors is not listed; its problems are findings.
@@ -159,7 +159,7 @@ fn online(
     at_most: Duration,
     session: &Session,
     findings: &mut Findings,
-) -> Result<(), Diagnostic> {
+) -> Result {
     let entries: Vec<ServerEntry> = enabled.iter().map(|&entry| entry.clone()).collect();
     let spinner = session.output.spinner();
     fleet.run(entries, async |client| {
@@ -263,7 +263,7 @@ fn check_documents(
     entries: &[&ServerEntry],
     session: &Session,
     findings: &mut Findings,
-) -> Result<(), Diagnostic> {
+) -> Result {
     let used: Vec<_> = entries.iter().filter_map(|entry| document_of(entry, fleet)).collect();
     if used.is_empty() {
         return Ok(());

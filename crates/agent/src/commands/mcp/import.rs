@@ -16,7 +16,7 @@ use super::candidate::{Candidate, SecretHandling, save};
 use super::secrets::move_secrets;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::OnConflict;
 use crate::output::{DIM, GOOD, WARNING};
 use crate::prompt::Prompt;
@@ -84,7 +84,7 @@ struct Row {
     outcome: ImportOutcome,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let home = session.home()?;
     let scope = crate::mcp::scope(session, &home)?;
     let known = ExistingServers {
@@ -183,7 +183,7 @@ impl Row {
 }
 
 /// The servers of a file; `None` if it has other content only.
-fn servers_of(file: &File) -> Result<Option<Vec<Found>>, Diagnostic> {
+fn servers_of(file: &File) -> Result<Option<Vec<Found>>> {
     let size = std::fs::metadata(&file.path).or_cannot("read", &file.path)?.len();
     let found = if usize::try_from(size).is_ok_and(|size| size > MAX_FOREIGN_BYTES) {
         Err(ForeignError::TooLarge)
@@ -222,7 +222,7 @@ fn decide(
     prompt: Option<&Prompt>,
     taken: &[String],
     session: &Session,
-) -> Result<(Json, Option<Candidate>), Diagnostic> {
+) -> Result<(Json, Option<Candidate>)> {
     let Row { file, name, scope, outcome } = row;
     let mut report = json!({ "name": name, "file": file, "scope": scope });
     let place = match &scope {
@@ -289,7 +289,7 @@ fn asked(
     mut candidate: Candidate,
     is_conflict: bool,
     taken: &[String],
-) -> Result<Option<Candidate>, Diagnostic> {
+) -> Result<Option<Candidate>> {
     if !is_conflict {
         return Ok(prompt.confirm("  Import it?")?.then_some(candidate));
     }
@@ -310,7 +310,7 @@ fn finish(
     chosen: &[Candidate],
     report: &[Json],
     files: &[File],
-) -> Result<(), Diagnostic> {
+) -> Result {
     let saved = match chosen {
         [] => None,
         chosen => Some(save(session, chosen, SecretHandling::Move, OnConflict::Keep)?),

@@ -11,7 +11,7 @@ use self::dialog::Offer;
 use super::add::tell_moved;
 use super::candidate::{SecretHandling, invalid_name, save};
 use crate::config::servers::ServersFile;
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::download::OnConflict;
 use crate::mcp::advice::test;
 use crate::mcp::already_told;
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     wait: bool,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let done = install(args, session);
     let Some(person) = Prompt::find(&session.output).filter(|_| args.wait) else { return done };
     let exit = session.output.finish(done);
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if exit == Exit::Done { Ok(()) } else { Err(already_told(exit)) }
 }
 
-fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+fn install(args: &Args, session: &Session) -> Result {
     if let Some(name) = args.name.as_ref().filter(|name| !valid_name(name)) {
         return Err(Diagnostic { exit: Exit::Usage, ..invalid_name(name) });
     }
@@ -110,11 +110,7 @@ fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// The name, or another one if it is taken; `None` if the person gives up.
-fn free_name(
-    name: &str,
-    file: &ServersFile,
-    prompt: Option<&Prompt>,
-) -> Result<Option<String>, Diagnostic> {
+fn free_name(name: &str, file: &ServersFile, prompt: Option<&Prompt>) -> Result<Option<String>> {
     if file.entry(name).is_none() {
         return Ok(Some(name.to_owned()));
     }

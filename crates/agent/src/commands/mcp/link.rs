@@ -10,7 +10,7 @@ use task_loop::untrusted::printable;
 use super::secrets::{MovedSecret, SIGN_IN_SECRETS, SecretMover};
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::{Diagnostic, ErrorContext, Exit};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 use crate::host::{host, is_this_machine};
 use crate::mcp::project::SIGN_IN_FILES;
 use crate::output::WARNING;
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     name: String,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let file = ServersFile::load(&session.home()?.config())?;
     let name = &args.name;
     file.known(std::slice::from_ref(name))
@@ -79,7 +79,7 @@ struct Shareable {
 }
 
 impl Shareable {
-    fn of(name: &str, mut entry: Json) -> Result<Self, Diagnostic> {
+    fn of(name: &str, mut entry: Json) -> Result<Self> {
         let mut notes = Vec::new();
         if let Some(entry) = entry.as_object_mut() {
             entry.remove("enabled");
@@ -125,7 +125,7 @@ fn leave_out_unknown(entry: &mut Map<String, Json>, notes: &mut Vec<String>) {
 
 /// The entry with every reference resolved to a harmless value: any remaining secret was
 /// written literally. An invalid entry may hold anything and is refused.
-fn understood(name: &str, entry: &Json) -> Result<Configured, Diagnostic> {
+fn understood(name: &str, entry: &Json) -> Result<Configured> {
     let texts = strings(entry);
     let references = texts.iter().flat_map(|text| Scope::default().resolve(text).1);
     let process = references.map(|found| (found.name, HARMLESS.to_owned())).collect();
@@ -149,7 +149,7 @@ fn credentials(secrets: &[KnownSecret]) -> Vec<KnownSecret> {
 }
 
 /// Fails if a secret is left, such as one beside a reference.
-fn refuse_secrets(name: &str, entry: &Json) -> Result<(), Diagnostic> {
+fn refuse_secrets(name: &str, entry: &Json) -> Result {
     let configured = understood(name, entry)?;
     let texts = strings(entry);
     let known = configured.secrets.iter();
@@ -190,11 +190,7 @@ fn masked(endpoint: &Endpoint) -> Option<String> {
 }
 
 /// Replaces remaining secrets by references, anywhere in the entry.
-fn replace_secrets(
-    mover: &mut SecretMover<'_>,
-    key: &str,
-    value: &mut Json,
-) -> Result<(), Diagnostic> {
+fn replace_secrets(mover: &mut SecretMover<'_>, key: &str, value: &mut Json) -> Result {
     match value {
         Json::String(text) => replace_in_text(mover, key, text),
         Json::Array(items) => {
@@ -208,11 +204,7 @@ fn replace_secrets(
     }
 }
 
-fn replace_in_text(
-    mover: &mut SecretMover<'_>,
-    key: &str,
-    text: &mut String,
-) -> Result<(), Diagnostic> {
+fn replace_in_text(mover: &mut SecretMover<'_>, key: &str, text: &mut String) -> Result {
     *text = without_defaults(text);
     let secret = key.strip_prefix("oauth.").filter(|key| SIGN_IN_SECRETS.contains(key));
     if let Some(secret) = secret.filter(|_| !text.is_empty() && !is_reference(text)) {

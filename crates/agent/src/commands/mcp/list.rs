@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
 use self::report::{configured_json, configured_text, reasons, server_json, table};
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::mcp::reporter::{MessageSink, changes};
 use crate::mcp::{McpServers, Servers, already_told, patience, problem_line, told};
 use crate::session::Session;
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     no_connect: bool,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let drawn = args.watch && !session.output.is_json() && io::stdout().is_terminal();
     let fleet =
         McpServers::load(session, if drawn { MessageSink::Kept } else { MessageSink::Notes })?;
@@ -110,7 +110,7 @@ async fn wait(client: &Client, fleet: &McpServers, most: Duration) {
     fleet.reporter.done_waiting();
 }
 
-fn show(client: &Client, fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
+fn show(client: &Client, fleet: &McpServers, session: &Session) -> Result {
     let all = client.status();
     if session.output.is_json() {
         let servers: Vec<_> = all.iter().map(|status| server_json(status, fleet)).collect();
@@ -126,7 +126,7 @@ fn show(client: &Client, fleet: &McpServers, session: &Session) -> Result<(), Di
     session.output.text(table(&all) + &reasons(&all, fleet))
 }
 
-fn nothing(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
+fn nothing(fleet: &McpServers, session: &Session) -> Result {
     if fleet.servers.has_errors() {
         // The configuration is invalid, and its problems were printed.
         return Ok(());
@@ -142,7 +142,7 @@ fn nothing(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
 const POLL: Duration = Duration::from_secs(1);
 
 /// Shows changes until it is interrupted, which is the normal exit.
-fn run_watch(mut fleet: McpServers, session: &Session, drawn: bool) -> Result<(), Diagnostic> {
+fn run_watch(mut fleet: McpServers, session: &Session, drawn: bool) -> Result {
     let entries: Vec<_> = fleet.servers.entries().cloned().collect();
     let files = [fleet.servers.path.clone(), session.home()?.env_file()];
     let host = fleet.host.clone();
@@ -175,7 +175,7 @@ struct WatchedState {
 }
 
 impl Watch<'_> {
-    async fn follow(&mut self, client: &Client, files: &[PathBuf]) -> Result<(), Diagnostic> {
+    async fn follow(&mut self, client: &Client, files: &[PathBuf]) -> Result {
         let mut stamps = stamps(files);
         let mut registry = client.registry_changes();
         loop {
@@ -193,7 +193,7 @@ impl Watch<'_> {
         }
     }
 
-    fn show(&mut self, client: &Client) -> Result<(), Diagnostic> {
+    fn show(&mut self, client: &Client) -> Result {
         let all = client.status();
         if self.drawn {
             return self.draw(&all);
@@ -233,7 +233,7 @@ impl Watch<'_> {
         }
     }
 
-    fn draw(&self, all: &[ServerStatus]) -> Result<(), Diagnostic> {
+    fn draw(&self, all: &[ServerStatus]) -> Result {
         let mut screen = String::from("\x1b[2J\x1b[H");
         screen.push_str(&table(all));
         screen.push_str(&reasons(all, self.fleet));
@@ -246,7 +246,7 @@ impl Watch<'_> {
     }
 
     /// Applies the changed configuration, unless the file as a whole is invalid.
-    fn reload(&mut self, client: &Client) -> Result<(), Diagnostic> {
+    fn reload(&mut self, client: &Client) -> Result {
         let servers = match Servers::load(self.session) {
             Ok(servers) => servers,
             Err(error) => return self.refused(&error.message.unwrap_or_default()),
@@ -272,7 +272,7 @@ impl Watch<'_> {
         self.say(&reloaded_line(&done))
     }
 
-    fn refused(&self, why: &str) -> Result<(), Diagnostic> {
+    fn refused(&self, why: &str) -> Result {
         if self.session.output.is_json() {
             let line = json!({ "event": "not-reloaded", "reason": why });
             return self.session.output.json_line(&line);
@@ -280,7 +280,7 @@ impl Watch<'_> {
         self.say(&format!("the configuration was not reloaded: {why}"))
     }
 
-    fn say(&self, line: &str) -> Result<(), Diagnostic> {
+    fn say(&self, line: &str) -> Result {
         if self.drawn {
             self.fleet.reporter.say(line.to_owned());
             return Ok(());

@@ -11,7 +11,7 @@ use serde_json::json;
 use task_loop::untrusted::printable;
 
 use super::status::{expiry, now, standing_json};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::mcp::advice::sign_in::login;
 use crate::mcp::browser::{BrowserLaunch, TerminalSignIn};
 use crate::mcp::reporter::MessageSink;
@@ -65,7 +65,7 @@ pub(crate) struct Args {
     timeout: Option<u64>,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let fleet = McpServers::load(session, MessageSink::Notes)?;
     let entry = entry(fleet.servers.find(&args.server)?, args, &fleet)?;
     fleet.servers.tell_problems_of(&entry.name, session);
@@ -106,11 +106,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     })
 }
 
-fn entry(
-    configured: &Configured,
-    args: &Args,
-    fleet: &McpServers,
-) -> Result<ServerEntry, Diagnostic> {
+fn entry(configured: &Configured, args: &Args, fleet: &McpServers) -> Result<ServerEntry> {
     let mut entry = configured.entry.clone();
     let name = printable(&entry.name);
     let place = format!("{}:{}", fleet.servers.path.display(), configured.line);
@@ -127,7 +123,7 @@ fn entry(
     Ok(entry)
 }
 
-fn refuse_unset(fleet: &McpServers, name: &str) -> Result<(), Diagnostic> {
+fn refuse_unset(fleet: &McpServers, name: &str) -> Result {
     let decides = |problem: &&Problem| {
         problem.key.as_deref().is_some_and(|key| WHO.contains(&key))
             && problem.message.contains("is not set")
@@ -150,7 +146,7 @@ fn show(
     standing: &SignInStatus,
     seen: &Result<usize, Error>,
     session: &Session,
-) -> Result<(), Diagnostic> {
+) -> Result {
     if session.output.is_json() {
         let mut value = standing_json(entry, standing, now(session));
         value["connected"] = json!(seen.is_ok());

@@ -9,7 +9,7 @@ use serde_json::json;
 use task_loop::untrusted::printable;
 
 use crate::config::remove_file;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::mcp::McpServers;
 use crate::mcp::reporter::MessageSink;
 use crate::output::GOOD;
@@ -51,7 +51,7 @@ pub(super) struct SignedOut {
     revoked: bool,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let fleet = McpServers::load(session, MessageSink::Notes)?;
     let folder = session.home()?.mcp_tokens();
     let entries = match &args.server {
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// The server with this name, or a placeholder if it is no longer configured.
-fn named(name: &str, fleet: &McpServers) -> Result<ServerEntry, Diagnostic> {
+fn named(name: &str, fleet: &McpServers) -> Result<ServerEntry> {
     let configured = fleet.servers.entries().find(|entry| entry.name == name);
     if let Some(entry) = configured {
         return Ok(as_signing_in(entry));
@@ -140,10 +140,7 @@ pub(super) fn is_kept(entry: &ServerEntry, fleet: &McpServers) -> bool {
     fleet.account(entry).is_some_and(|account| account.has_files())
 }
 
-pub(super) fn sign_out(
-    fleet: &McpServers,
-    entries: &[ServerEntry],
-) -> Result<Vec<SignedOut>, Diagnostic> {
+pub(super) fn sign_out(fleet: &McpServers, entries: &[ServerEntry]) -> Result<Vec<SignedOut>> {
     let accounts: Vec<(&ServerEntry, Account)> =
         entries.iter().filter_map(|entry| Some((entry, fleet.account(entry)?))).collect();
     fleet.run(Vec::new(), async |_| {
@@ -163,7 +160,7 @@ pub(super) fn sign_out(
     })
 }
 
-fn confirmed(session: &Session, folder: &Path) -> Result<bool, Diagnostic> {
+fn confirmed(session: &Session, folder: &Path) -> Result<bool> {
     let count = token_files::stems(folder).len();
     if count == 0 {
         return Ok(true);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use mcp_client::server_log;
 use task_loop::untrusted::{escaped_lines, printable};
 
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{ErrorContext, Result};
 use crate::mcp::Servers;
 use crate::session::Session;
 
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     lines: usize,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let servers = Servers::load(session)?;
     servers.find(&args.server)?;
     let path = server_log::path(&session.home()?.logs(), &args.server);

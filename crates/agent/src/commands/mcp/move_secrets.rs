@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::config::secrets::{SecretPlace, SecretsFile, keychain, keychain_trouble};
 use crate::config::{self, lock};
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{ErrorContext, Result};
 use crate::output::GOOD;
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     to: SecretPlace,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let home = session.home()?;
     let (config, path) = (home.config(), home.env_file());
     let _lock = lock::take(&config)?;

@@ -5,7 +5,7 @@ use task_loop::untrusted::printable;
 
 use super::candidate::Candidate;
 use super::install::dialog;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::mcp::project::{self, ApprovalState, ProjectFile};
 use crate::mcp::scope;
 use crate::output::{GOOD, WARNING};
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     forget: bool,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let files = project::files(session)?;
     if args.forget {
         for file in &files {
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// Asks the person about unapproved files; without a terminal it prints a note.
-pub(crate) fn offer(session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn offer(session: &Session) -> Result {
     let files = project::files(session)?;
     let open = files.iter().filter(|file| file.state != ApprovalState::Approved);
     for file in open.filter(|file| file.fault.is_none()) {
@@ -82,7 +82,7 @@ pub(crate) fn offer(session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// The servers of the file, and the question whether to use them.
-fn question(file: &ProjectFile, session: &Session) -> Result<String, Diagnostic> {
+fn question(file: &ProjectFile, session: &Session) -> Result<String> {
     let home = session.home()?;
     let scope = file.scope(&scope(session, &home)?);
     let path = dialog::line(&file.path.display().to_string());
@@ -105,7 +105,7 @@ fn question(file: &ProjectFile, session: &Session) -> Result<String, Diagnostic>
     Ok(text + "\nUse the servers of this file, as they are now?")
 }
 
-fn list(files: &[ProjectFile], session: &Session) -> Result<(), Diagnostic> {
+fn list(files: &[ProjectFile], session: &Session) -> Result {
     let json = files.iter().map(|file| {
         let names: Vec<&str> = file.servers.iter().map(|(name, _)| name.as_str()).collect();
         json!({

@@ -15,7 +15,7 @@ use task_loop::untrusted::printable;
 use self::desktop::{FILE_NAME, MIME_TYPE, without_ours};
 use self::tool::{Outcome, answer, tool};
 use crate::config::remove_file;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::output::GOOD;
 use crate::session::Session;
 
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     remove: bool,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let program = std::env::current_exe().or_failed("cannot find this program")?;
     let program = program.to_str().filter(|path| !path.chars().any(char::is_control));
     let program = program.ok_or_else(|| {
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// `AGENT_HOME`, if set: a link is installed into the profile of the current user.
-fn home(session: &Session) -> Result<Option<String>, Diagnostic> {
+fn home(session: &Session) -> Result<Option<String>> {
     let Some(home) = &session.environment.agent_home else { return Ok(None) };
     let home = std::path::absolute(home).unwrap_or_else(|_| home.clone());
     match home.to_str() {
@@ -102,14 +102,14 @@ fn forget_choice(session: &Session, applications: &Path) -> Vec<PathBuf> {
     changed
 }
 
-fn applications(session: &Session) -> Result<PathBuf, Diagnostic> {
+fn applications(session: &Session) -> Result<PathBuf> {
     let data = xdg_folder("XDG_DATA_HOME", ".local/share", session).ok_or_else(|| {
         Diagnostic::configuration("no home folder found").hint("set HOME or XDG_DATA_HOME")
     })?;
     Ok(data.join("applications"))
 }
 
-fn register(session: &Session, path: &Path, file: &str) -> Result<(), Diagnostic> {
+fn register(session: &Session, path: &Path, file: &str) -> Result {
     let before = answer("xdg-mime", &["query", "default", MIME_TYPE]);
     let before = before.filter(|name| name != FILE_NAME);
     write(path, file).or_cannot("write", path)?;
@@ -144,7 +144,7 @@ fn register(session: &Session, path: &Path, file: &str) -> Result<(), Diagnostic
     Ok(())
 }
 
-fn remove(session: &Session, folder: &Path, path: &Path) -> Result<(), Diagnostic> {
+fn remove(session: &Session, folder: &Path, path: &Path) -> Result {
     let was_there = remove_file(path)?;
     let changed = forget_choice(session, folder);
     let updated = if was_there { update(path) } else { Outcome::Done };

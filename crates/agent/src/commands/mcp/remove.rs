@@ -8,7 +8,7 @@ use super::logout::{as_signing_in, is_kept, sign_out};
 use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::mcp::McpServers;
 use crate::mcp::reporter::MessageSink;
 use crate::output::GOOD;
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let home = session.home()?;
     let path = home.config();
     let names = ServersFile::load(&path)?.known(&args.names)?;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn confirmed(session: &Session, names: &[String]) -> Result<bool, Diagnostic> {
+fn confirmed(session: &Session, names: &[String]) -> Result<bool> {
     let list = names.iter().map(|name| printable(name)).collect::<Vec<_>>().join(", ");
     Prompt::confirmed(&session.output, &format!("Remove {list}?"), &format!("removing {list}"))
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
 use super::server_registry::ServerRegistry;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::Table;
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     limit: u16,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let registry = ServerRegistry::find(session)?;
     let words = args.words.join(" ");
     let found = block_on(registry.search(&words, args.limit.into()))?;

@@ -4,7 +4,7 @@ use mcp_client::config::{Endpoint, KnownSecret, Scope, Text, looks_like_token, p
 use serde_json::{Map, Value as Json};
 
 use crate::config::secrets::SecretsFile;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 
 /// OAuth keys whose values are always secret.
 pub(super) const SIGN_IN_SECRETS: [&str; 3] = ["client_secret", "assertion", "idp_client_secret"];
@@ -20,7 +20,7 @@ pub(super) fn move_secrets(
     name: &str,
     entry: &mut Json,
     secrets: &mut SecretsFile,
-) -> Result<Vec<MovedSecret>, Diagnostic> {
+) -> Result<Vec<MovedSecret>> {
     // Read without variables: every secret found is literal.
     let Ok((configured, _)) = parse_entry(name, entry, &Scope::default()) else {
         return Ok(Vec::new());
@@ -71,7 +71,7 @@ pub(super) struct SecretMover<'m> {
 
 impl SecretMover<'_> {
     /// A value whose name may make it a secret.
-    fn named(&mut self, section: &str, key: &str, value: &mut Json) -> Result<(), Diagnostic> {
+    fn named(&mut self, section: &str, key: &str, value: &mut Json) -> Result {
         let Some(text) = value.as_str() else { return Ok(()) };
         let Some(secret) = secret_of(text, &self.known) else {
             return self.embedded(&format!("{section}.{key}"), value);
@@ -83,7 +83,7 @@ impl SecretMover<'_> {
     }
 
     /// A value that is secret as a whole. Without `auth: oauth` the parser did not check it.
-    fn whole(&mut self, section: &str, key: &str, value: &mut Json) -> Result<(), Diagnostic> {
+    fn whole(&mut self, section: &str, key: &str, value: &mut Json) -> Result {
         let Some(text) = value.as_str().filter(|text| !text.is_empty() && !text.contains("${"))
         else {
             return Ok(());
@@ -93,7 +93,7 @@ impl SecretMover<'_> {
     }
 
     /// A value that may contain secrets: `--token=x`, `?key=x`, `Authorization: Bearer x`.
-    fn embedded(&mut self, place: &str, value: &mut Json) -> Result<(), Diagnostic> {
+    fn embedded(&mut self, place: &str, value: &mut Json) -> Result {
         let Some(mut text) = value.as_str().map(str::to_owned) else { return Ok(()) };
         if text.contains("${") {
             return Ok(());
@@ -108,12 +108,7 @@ impl SecretMover<'_> {
     }
 
     /// Stores the secret at `place` in a variable named after `key`; returns a reference to it.
-    pub(super) fn reference(
-        &mut self,
-        place: &str,
-        key: &str,
-        secret: &str,
-    ) -> Result<String, Diagnostic> {
+    pub(super) fn reference(&mut self, place: &str, key: &str, secret: &str) -> Result<String> {
         let variable = self.secrets.add(&variable_name(self.name, key), secret)?;
         let reference = format!("${{{variable}}}");
         self.moved.push(MovedSecret { server: self.name.into(), key: place.into(), variable });

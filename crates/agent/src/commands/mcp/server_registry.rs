@@ -9,7 +9,7 @@ use serde::Deserialize;
 use task_loop::member::{MemberClient, MemberError, MemberRequest};
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::host::is_this_machine;
 use crate::mcp::Servers;
 use crate::session::Session;
@@ -40,7 +40,7 @@ struct PageMetadata {
 
 impl ServerRegistry {
     /// The configured registry, else the official one.
-    pub(super) fn find(session: &Session) -> Result<Self, Diagnostic> {
+    pub(super) fn find(session: &Session) -> Result<Self> {
         let configured = Servers::load(session)?.parsed.registry_url;
         let url = configured.as_ref().map_or(OFFICIAL_URL, |url| url.value());
         let is_here = url.starts_with("http://") && is_this_machine(url);
@@ -54,11 +54,7 @@ impl ServerRegistry {
     }
 
     /// The newest versions of the servers whose names contain the words, at most `limit`.
-    pub(super) async fn search(
-        &self,
-        words: &str,
-        limit: usize,
-    ) -> Result<Vec<ListedServer>, Diagnostic> {
+    pub(super) async fn search(&self, words: &str, limit: usize) -> Result<Vec<ListedServer>> {
         let (mut found, mut cursor) = (Vec::new(), None::<String>);
         for _ in 0..MAX_PAGES_PER_SEARCH {
             let page = (limit - found.len()).min(MAX_SERVERS_PER_PAGE).to_string();
@@ -79,11 +75,7 @@ impl ServerRegistry {
     }
 
     /// One server; the newest version unless one is given.
-    pub(super) async fn server(
-        &self,
-        name: &str,
-        version: Option<&str>,
-    ) -> Result<ListedServer, Diagnostic> {
+    pub(super) async fn server(&self, name: &str, version: Option<&str>) -> Result<ListedServer> {
         let part = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
         let (name_part, version_part) = (part(name), part(version.unwrap_or("latest")));
         let found = self.get(&format!("/v0.1/servers/{name_part}/versions/{version_part}")).await;

@@ -6,7 +6,7 @@ use task_loop::untrusted::printable;
 
 use crate::config::lock;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::key_value;
 use crate::output::GOOD;
 use crate::session::Session;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     settings: Vec<String>,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let settings = key_value::object(&args.settings, "key")?;
     let home = session.home()?;
     let (path, name) = (home.config(), &args.server);

@@ -7,7 +7,7 @@ use mcp_client::oauth::{ClientKind, Grant, SignInStatus, token_files};
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::duration::length;
 use crate::mcp::advice::sign_in::{login, logout};
 use crate::mcp::reporter::MessageSink;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     server: Option<String>,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let fleet = McpServers::load(session, MessageSink::Kept)?;
     fleet.servers.whole()?;
     match &args.server {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
 }
 
-fn one(entry: &ServerEntry, fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
+fn one(entry: &ServerEntry, fleet: &McpServers, session: &Session) -> Result {
     let name = printable(&entry.name);
     let Some(standing) = fleet.standing(entry) else {
         let text = format!("{name} does not sign in: `auth: oauth` is not set.\n");
@@ -98,7 +98,7 @@ fn detail(entry: &ServerEntry, standing: &SignInStatus, now: u64) -> String {
     text
 }
 
-fn all(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
+fn all(fleet: &McpServers, session: &Session) -> Result {
     let mut known = BTreeSet::new();
     let accounts = fleet.servers.entries().filter_map(|entry| {
         known.insert(fleet.account(entry)?.stem().to_owned());

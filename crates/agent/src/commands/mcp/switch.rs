@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::config::lock;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::output::GOOD;
 use crate::session::Session;
 
@@ -31,7 +31,7 @@ impl Switch {
     }
 }
 
-pub(super) fn run(args: &Args, switch: Switch, session: &Session) -> Result<(), Diagnostic> {
+pub(super) fn run(args: &Args, switch: Switch, session: &Session) -> Result {
     let path = session.home()?.config();
     // Without a known server no file is created.
     ServersFile::load(&path)?.known(&args.names)?;

@@ -13,7 +13,7 @@ use task_loop::server_requests::{SamplingModel, ServerRequests};
 use task_loop::untrusted::printable;
 
 use super::call::{progress, result};
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::mcp::McpServers;
 use crate::mcp::reporter::MessageSink;
 use crate::mcp::task_file::KeptTask;
@@ -79,7 +79,7 @@ pub(crate) struct CancelArgs {
     id: String,
 }
 
-pub(crate) fn run(command: &Command, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: &Command, session: &Session) -> Result {
     let fleet = McpServers::load(session, MessageSink::Notes)?;
     let kept = fleet.tasks.read().or_failed("cannot read the tasks")?;
     match command {
@@ -89,7 +89,7 @@ pub(crate) fn run(command: &Command, session: &Session) -> Result<(), Diagnostic
     }
 }
 
-fn found(kept: Vec<KeptTask>, id: &str) -> Result<KeptTask, Diagnostic> {
+fn found(kept: Vec<KeptTask>, id: &str) -> Result<KeptTask> {
     let mut fitting: Vec<KeptTask> =
         kept.into_iter().filter(|kept| kept.task.id.starts_with(id)).collect();
     if let Some(exact) = fitting.iter().position(|kept| kept.task.id == id) {
@@ -104,12 +104,7 @@ fn found(kept: Vec<KeptTask>, id: &str) -> Result<KeptTask, Diagnostic> {
     }
 }
 
-fn list(
-    kept: &[KeptTask],
-    args: &ListArgs,
-    fleet: &McpServers,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+fn list(kept: &[KeptTask], args: &ListArgs, fleet: &McpServers, session: &Session) -> Result {
     let names: BTreeSet<&str> = kept.iter().map(|kept| &*kept.task.server).collect();
     let entries = fleet.servers.enabled().filter(|entry| names.contains(&*entry.name));
     let entries: Vec<ServerEntry> = entries.cloned().collect();
@@ -147,12 +142,7 @@ fn list(
     table.print(&session.output, &json, "No tasks.")
 }
 
-fn finish(
-    kept: &KeptTask,
-    args: &ResultArgs,
-    mut fleet: McpServers,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+fn finish(kept: &KeptTask, args: &ResultArgs, mut fleet: McpServers, session: &Session) -> Result {
     fleet.with_browser(session);
     let person = TerminalPerson::find(&session.output, &fleet);
     let requests = ServerRequests::new(person, BTreeSet::new(), SamplingModel::None);
@@ -174,7 +164,7 @@ fn finish(
     result::show(&tool, &outcome, args.output.as_deref(), &fleet.shown, session)
 }
 
-fn cancel(kept: &KeptTask, fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
+fn cancel(kept: &KeptTask, fleet: &McpServers, session: &Session) -> Result {
     let entry = fleet.servers.find(&kept.task.server)?.entry.clone();
     connected(fleet, vec![entry.clone()], async |client| {
         let cancelled = client.cancel_task(&kept.task).await;
@@ -190,8 +180,8 @@ fn cancel(kept: &KeptTask, fleet: &McpServers, session: &Session) -> Result<(), 
 fn connected<T>(
     fleet: &McpServers,
     entries: Vec<ServerEntry>,
-    work: impl AsyncFnOnce(&Client) -> Result<T, Diagnostic>,
-) -> Result<T, Diagnostic> {
+    work: impl AsyncFnOnce(&Client) -> Result<T>,
+) -> Result<T> {
     let patience = fleet.patience(&entries);
     fleet.run(entries, async |client| {
         fleet.reporter.waiting_for("connecting …");

@@ -15,7 +15,7 @@ use serde_json::Map;
 
 pub(super) use self::ground::named_files;
 use self::steps::Steps;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::environment::Environment;
 use crate::finding::Severity;
 use crate::mcp::reporter::MessageSink;
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the steps until one fails.
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let mut fleet = McpServers::load(session, MessageSink::Notes)?;
     fleet.with_browser(session);
     let configured = fleet.servers.find(&args.server)?;
@@ -65,7 +65,7 @@ struct Test<'a> {
 }
 
 impl Test<'_> {
-    async fn whole(&self, client: &Client) -> Result<(), Diagnostic> {
+    async fn whole(&self, client: &Client) -> Result {
         let entry = &self.configured.entry;
         self.configuration()?;
         self.ground().await?;
@@ -78,7 +78,7 @@ impl Test<'_> {
     }
 
     /// Checks the entry, and its unresolved variables.
-    fn configuration(&self) -> Result<(), Diagnostic> {
+    fn configuration(&self) -> Result {
         let entry = &self.configured.entry;
         let path = &self.fleet.servers.path;
         let place = format!("{}:{}", path.display(), self.configured.line);
@@ -97,7 +97,7 @@ impl Test<'_> {
     }
 
     /// Checks the requirements of a connection.
-    async fn ground(&self) -> Result<(), Diagnostic> {
+    async fn ground(&self) -> Result {
         let entry = &self.configured.entry;
         match &entry.endpoint {
             Endpoint::Stdio(stdio) => {
@@ -117,7 +117,7 @@ impl Test<'_> {
     }
 
     /// Runs all session requests except tool calls.
-    async fn talk(&self, conversation: &Conversation) -> Result<(), Diagnostic> {
+    async fn talk(&self, conversation: &Conversation) -> Result {
         self.introduced(conversation.handshake());
         self.tools(conversation).await?;
         let agreed = conversation.handshake();
@@ -165,7 +165,7 @@ impl Test<'_> {
         }
     }
 
-    async fn tools(&self, conversation: &Conversation) -> Result<(), Diagnostic> {
+    async fn tools(&self, conversation: &Conversation) -> Result {
         let entry = &self.configured.entry;
         let began = Instant::now();
         let listed = conversation.list_tools().await;

@@ -7,7 +7,7 @@ use mcp_client::supervisor::ServerState;
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, already_told};
 use crate::output::{DIM, WARNING};
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 /// The unusable servers, with the reasons.
 type Failed<'e> = [(&'e ServerEntry, Diagnostic)];
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let mut fleet = McpServers::load(session, MessageSink::Notes)?;
     if args.server.is_some() {
         fleet.with_browser(session);
@@ -127,7 +127,7 @@ fn show(
     args: &Args,
     failed: &Failed<'_>,
     session: &Session,
-) -> Result<(), Diagnostic> {
+) -> Result {
     let registry = client.registry();
     let tokens: u32 = registry.entries().map(|entry| entry.tokens).sum();
     if session.output.is_json() {

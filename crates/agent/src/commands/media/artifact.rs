@@ -9,16 +9,13 @@ use bytes::Bytes;
 use task_loop::untrusted::printable;
 use wire::media::Artifact;
 
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::digest::{self, Digest};
 use crate::download::{OnConflict, folder_of};
 use crate::member::retry::RetryingMember;
 
 /// Reads an artifact whole. Fails if it does not match the declared digest and size.
-pub(super) async fn read(
-    service: &RetryingMember<'_>,
-    artifact: &Artifact,
-) -> Result<Bytes, Diagnostic> {
+pub(super) async fn read(service: &RetryingMember<'_>, artifact: &Artifact) -> Result<Bytes> {
     let id = &artifact.id;
     let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let wrong = |what: &str| {
@@ -54,7 +51,7 @@ pub(super) fn numbered(path: &Path, number: usize) -> PathBuf {
 }
 
 /// Fails if the path holds something that must be kept.
-pub(super) fn check(path: &Path, existing: OnConflict) -> Result<(), Diagnostic> {
+pub(super) fn check(path: &Path, existing: OnConflict) -> Result {
     if path.is_dir() {
         return Err(Diagnostic::failed(format!("{} is a folder", path.display())));
     }
@@ -68,7 +65,7 @@ pub(super) fn check(path: &Path, existing: OnConflict) -> Result<(), Diagnostic>
     Err(Diagnostic::failed(format!("folder {} does not exist", folder.display())))
 }
 
-pub(super) fn write(path: &Path, bytes: &[u8], existing: OnConflict) -> Result<(), Diagnostic> {
+pub(super) fn write(path: &Path, bytes: &[u8], existing: OnConflict) -> Result {
     let mut builder = tempfile::Builder::new();
     // The default mode of new files: the umask applies.
     builder.permissions(Permissions::from_mode(0o666)).prefix(".agent-");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use self::item::Item;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::{Destination, DownloadOutcome, DownloadRequest, OnConflict, download};
 use crate::member::Member;
 use crate::runtime::block_on;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     force: bool,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     if args.ids.len() > MAX_IDS {
         return Err(Diagnostic::usage(format!("at most {MAX_IDS} ids are allowed")));
     }
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     done
 }
 
-fn places(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>, Diagnostic> {
+fn places(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>> {
     let Some(output) = output else {
         return Ok(items.iter().map(|item| PathBuf::from(&item.name)).collect());
     };
@@ -86,7 +86,7 @@ async fn save(
     path: &Path,
     existing: OnConflict,
     session: &Session,
-) -> Result<DownloadOutcome, Diagnostic> {
+) -> Result<DownloadOutcome> {
     let target = member.client.address(&format!("/media/artifacts/{}", item.id));
     let target = target.map_err(|trouble| member.diagnostic(&trouble))?;
     let wanted = DownloadRequest { target, bytes: item.bytes, sha256: item.sha256 };
@@ -94,7 +94,7 @@ async fn save(
     download(member, &wanted, &place, &item.id, session).await
 }
 
-fn tell(saved: &[(Item, PathBuf, DownloadOutcome)], session: &Session) -> Result<(), Diagnostic> {
+fn tell(saved: &[(Item, PathBuf, DownloadOutcome)], session: &Session) -> Result {
     if session.output.is_json() {
         let files = saved.iter().map(|(item, path, done)| {
             json!({

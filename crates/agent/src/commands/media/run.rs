@@ -13,7 +13,7 @@ use wire::capability::CapabilityList;
 use wire::media::{Artifact, MediaRun};
 
 use super::artifact;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::download::OnConflict;
 use crate::duration::moment;
 use crate::key_value;
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     waiting: RetryOptions,
 }
 
-pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(super) fn run(args: &Args, session: &Session) -> Result {
     let target = Target::of(args)?;
     let options = key_value::object(&args.option, "option")?;
     let text = text(&args.text)?;
@@ -87,7 +87,7 @@ enum Target {
 
 impl Target {
     /// Checked before anything is charged.
-    fn of(args: &Args) -> Result<Self, Diagnostic> {
+    fn of(args: &Args) -> Result<Self> {
         let Some(path) = &args.output else { return Ok(Self::None) };
         if path == Path::new("-") {
             if io::stdout().is_terminal() {
@@ -102,7 +102,7 @@ impl Target {
     }
 }
 
-fn text(words: &[String]) -> Result<Option<String>, Diagnostic> {
+fn text(words: &[String]) -> Result<Option<String>> {
     match words {
         [] => Ok(None),
         [one] if one == "-" => standard_input(MAX_TEXT_BYTES).map(Some),
@@ -116,7 +116,7 @@ async fn input(
     model: &str,
     text: Option<String>,
     mut options: Map<String, Value>,
-) -> Result<Map<String, Value>, Diagnostic> {
+) -> Result<Map<String, Value>> {
     let Some(text) = text else {
         if options.contains_key("prompt") || options.contains_key("text") {
             return Ok(options);
@@ -142,7 +142,7 @@ async fn fetch(
     made: &MediaRun,
     target: &Target,
     session: &Session,
-) -> Result<(), Diagnostic> {
+) -> Result {
     let output = &session.output;
     match target {
         Target::None if output.is_json() => Ok(()),
@@ -208,7 +208,7 @@ async fn show(
     artifact: &Artifact,
     bytes: Option<Bytes>,
     session: &Session,
-) -> Result<(), Diagnostic> {
+) -> Result {
     let output = &session.output;
     let is_person = !output.is_json() && !output.is_quiet() && output.columns().is_some();
     let protocol = Protocol::of(&session.environment.all).filter(|_| is_person);

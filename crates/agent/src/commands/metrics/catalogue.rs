@@ -6,7 +6,7 @@ use usage_metrics::catalogue::{
     DimensionSpec, Domain, KINDS, MAX_VERSION_CHARS, RESOURCE, SCHEMA_VERSION, markdown,
 };
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::output::DIM;
 use crate::session::Session;
 
@@ -30,7 +30,7 @@ enum Format {
     Markdown,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     if session.output.is_json() {
         return session.output.json(&catalogue_json());
     }

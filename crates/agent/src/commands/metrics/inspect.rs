@@ -13,7 +13,7 @@ use usage_metrics::lint::{Warning, lint};
 use usage_metrics::package::Package;
 use usage_metrics::validate::{MAX_VIOLATIONS, Violation, validate_with};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::documents::{DEFAULT_MAX_BYTES, Document, DocumentSplit, Source, sources};
 use crate::output::{ERROR, WARNING};
 use crate::session::Session;
@@ -82,17 +82,13 @@ type LoadedSource = Result<Source, (PathBuf, io::Error)>;
 
 type Batches = mpsc::SyncSender<Vec<Report>>;
 
-pub(super) fn inspect(
-    inspection: &Inspection,
-    question: Question,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+pub(super) fn inspect(inspection: &Inspection, question: Question, session: &Session) -> Result {
     let sources = sources(&inspection.paths);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let progress = session.output.progress(sources.len() as u64, "files");
     let mut summary =
         Summary { warnings: (question != Question::Validate).then_some(0), ..Summary::default() };
-    let told: Result<(), Diagnostic> = std::thread::scope(|scope| {
+    let told: Result = std::thread::scope(|scope| {
         let (give, work) = mpsc::sync_channel(MAX_AHEAD);
         let (order, turns) = mpsc::sync_channel(MAX_AHEAD);
         let work = Arc::new(Mutex::new(work));
@@ -227,7 +223,7 @@ impl Summary {
     }
 }
 
-fn tell(report: &Report, session: &Session) -> Result<(), Diagnostic> {
+fn tell(report: &Report, session: &Session) -> Result {
     if session.output.is_json() {
         return session.output.json_line(report);
     }
@@ -264,7 +260,7 @@ fn tell(report: &Report, session: &Session) -> Result<(), Diagnostic> {
     if lines.is_empty() { Ok(()) } else { session.output.text(lines) }
 }
 
-fn conclude(summary: &Summary, question: Question, session: &Session) -> Result<(), Diagnostic> {
+fn conclude(summary: &Summary, question: Question, session: &Session) -> Result {
     if session.output.is_json() {
         session.output.json_line(&serde_json::json!({ "summary": summary }))?;
     } else {

@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use super::{decision, existing_store, folder};
 use crate::config::{self, MetricsConfig};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::metrics_recorder::store_trouble;
 use crate::output::GOOD;
 use crate::session::Session;
 
-pub(crate) fn run(session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(session: &Session) -> Result {
     let folder = folder(session)?;
     // Report configuration errors before anything is created.
     decision(session)?;
@@ -53,7 +53,7 @@ pub(crate) struct Off {
     purge: bool,
 }
 
-pub(crate) fn off(args: &Off, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn off(args: &Off, session: &Session) -> Result {
     let (folder, path) = (folder(session)?, session.home()?.config());
     let existed = folder.exists();
     // Withdraw the consent first, whatever else fails.
@@ -89,7 +89,7 @@ pub(crate) fn off(args: &Off, session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// Recording processes stop too, at their next flush.
-fn stop_recorders(session: &Session) -> Result<(), Diagnostic> {
+fn stop_recorders(session: &Session) -> Result {
     match existing_store(session)? {
         Some(mut store) => {
             let stopped = store.set_recording(Mode::Off);

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{decision, folder};
 use crate::config::MetricsConfig;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::metrics_recorder::{detect_resource, store_trouble};
 use crate::output::{ERROR, GOOD, WARNING};
 use crate::session::Session;
@@ -16,7 +16,7 @@ use crate::session::Session;
 /// The stored data, if it is readable, and the error of the store.
 type Found = (Option<Summary>, Option<store::Error>);
 
-pub(crate) fn run(session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(session: &Session) -> Result {
     let (config, decision) = decision(session)?;
     let folder = folder(session)?;
     let found = look(&folder, decision, session);
@@ -38,7 +38,7 @@ pub(crate) fn run(session: &Session) -> Result<(), Diagnostic> {
 }
 
 /// Whether recording is on and by which rule, and the error of the store.
-pub(crate) fn health(session: &Session) -> Result<(String, Option<Diagnostic>), Diagnostic> {
+pub(crate) fn health(session: &Session) -> Result<(String, Option<Diagnostic>)> {
     let (_, decision) = decision(session)?;
     let folder = folder(session)?;
     let word = if decision.mode == Mode::Local { "on" } else { "off" };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use task_loop::nearest;
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::download::OnConflict;
 use crate::model_files::add;
 use crate::model_files::fetch::{FetchOutcome, fetch};
@@ -54,7 +54,7 @@ Examples:
     Remove(Remove),
 }
 
-pub(super) fn run(command: &FilesCommand, session: &Session) -> Result<(), Diagnostic> {
+pub(super) fn run(command: &FilesCommand, session: &Session) -> Result {
     match command {
         FilesCommand::Local => local(session),
         FilesCommand::Pull { name } => pull(name, session),
@@ -102,7 +102,7 @@ fn short(count: u64) -> String {
     }
 }
 
-fn pull(name: &str, session: &Session) -> Result<(), Diagnostic> {
+fn pull(name: &str, session: &Session) -> Result {
     let known = KnownModel::typed(name)?;
     let shelf = ModelDir::find(session)?;
     let done = block_on(fetch(known, &shelf, session))?;
@@ -151,7 +151,7 @@ pub(crate) struct Add {
     replace: bool,
 }
 
-fn add(args: &Add, session: &Session) -> Result<(), Diagnostic> {
+fn add(args: &Add, session: &Session) -> Result {
     let name = match &args.name {
         Some(name) => Name::typed(name)?,
         None => Name::of_any_file(&args.path).ok_or_else(|| {
@@ -204,7 +204,7 @@ pub(crate) struct Remove {
     yes: bool,
 }
 
-fn remove(args: &Remove, session: &Session) -> Result<(), Diagnostic> {
+fn remove(args: &Remove, session: &Session) -> Result {
     let name = Name::typed(&args.name)?;
     let shelf = ModelDir::find(session)?;
     let path = shelf.path(&name);
@@ -226,7 +226,7 @@ fn remove(args: &Remove, session: &Session) -> Result<(), Diagnostic> {
     session.output.print(&removed, format!("{GOOD}Removed{GOOD:#} {name}.\n"))
 }
 
-fn unknown(name: &Name, shelf: &ModelDir) -> Result<Diagnostic, Diagnostic> {
+fn unknown(name: &Name, shelf: &ModelDir) -> Result<Diagnostic> {
     let names = shelf.content()?.names;
     let near = nearest(name.as_str(), names.iter().map(Name::as_str));
     Ok(Diagnostic::usage(format!("no model named `{name}` in {}", shelf.folder().display()))
@@ -239,7 +239,7 @@ struct ListedFile {
     record: Option<Record>,
 }
 
-fn local(session: &Session) -> Result<(), Diagnostic> {
+fn local(session: &Session) -> Result {
     let shelf = ModelDir::find(session)?;
     let content = shelf.content()?;
     let look = |name: Name| {
@@ -276,7 +276,7 @@ fn tell(
     missing: &[&KnownModel],
     shelf: &ModelDir,
     session: &Session,
-) -> Result<(), Diagnostic> {
+) -> Result {
     let output = &session.output;
     let (good, bad): (Vec<&ListedFile>, Vec<&ListedFile>) =
         found.iter().partition(|found| found.about.is_ok());

@@ -5,13 +5,13 @@ use task_loop::member::credits;
 use task_loop::untrusted::printable;
 use wire::research::JobView;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::duration::moment;
 use crate::markdown;
 use crate::session::Session;
 use crate::table::{counted, fields};
 
-pub(super) fn show(job: &JobView, session: &Session) -> Result<(), Diagnostic> {
+pub(super) fn show(job: &JobView, session: &Session) -> Result {
     let output = &session.output;
     for step in &job.steps {
         let what = step_line(&step.kind, &step.detail);

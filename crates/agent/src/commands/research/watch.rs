@@ -12,7 +12,7 @@ use wire::sse::Event;
 
 use super::report::{self, step_line};
 use super::{JobArgs, path};
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::member::retry::{RetryingMember, growing};
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -27,16 +27,12 @@ const ENDS: [&str; 4] = ["completed", "failed", "cancelled", "expired"];
 
 static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-pub(super) fn run(job: &JobArgs, session: &Session) -> Result<(), Diagnostic> {
+pub(super) fn run(job: &JobArgs, session: &Session) -> Result {
     let service = RetryingMember::find(session, job.waiting)?;
     watch(&service, &job.id, session)
 }
 
-pub(super) fn watch(
-    service: &RetryingMember<'_>,
-    id: &str,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+pub(super) fn watch(service: &RetryingMember<'_>, id: &str, session: &Session) -> Result {
     let path = path(id)?;
     let mut viewer = Viewer { session, line: session.output.spinner() };
     let followed = block_on(async {
@@ -53,7 +49,7 @@ pub(super) fn watch(
     ended(&job)
 }
 
-fn ended(job: &JobView) -> Result<(), Diagnostic> {
+fn ended(job: &JobView) -> Result {
     let status = printable(&job.status);
     let cost = match job.charge_micros {
         None | Some(0) => "nothing was charged".to_owned(),
@@ -87,7 +83,7 @@ struct Viewer<'a> {
 }
 
 impl Viewer<'_> {
-    fn see(&self, kind: &str, event: &Value) -> Result<(), Diagnostic> {
+    fn see(&self, kind: &str, event: &Value) -> Result {
         let output = &self.session.output;
         if output.is_json() {
             return output.json_line(event);
@@ -125,11 +121,7 @@ impl Viewer<'_> {
     }
 }
 
-async fn follow(
-    service: &RetryingMember<'_>,
-    path: &str,
-    viewer: &mut Viewer<'_>,
-) -> Result<(), Diagnostic> {
+async fn follow(service: &RetryingMember<'_>, path: &str, viewer: &mut Viewer<'_>) -> Result {
     let mut place = StreamPosition::default();
     let mut away: Option<Instant> = None;
     let mut breaks = 0;
@@ -165,7 +157,7 @@ async fn connection(
     path: &str,
     viewer: &mut Viewer<'_>,
     place: &mut StreamPosition,
-) -> Result<Option<MemberError>, Diagnostic> {
+) -> Result<Option<MemberError>> {
     let mut ask = MemberRequest::get(format!("{path}/events"));
     if let Some(last) = &place.last {
         ask = ask.with(LAST_EVENT_ID.clone(), last);

@@ -12,7 +12,7 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use super::{Args, SharedTaskSetup};
 use crate::config;
-use crate::diagnostic::{Diagnostic, Exit};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::runtime::{Signals, StopSignal};
 use crate::session::Session;
 
@@ -28,7 +28,7 @@ pub(super) struct BatchTask {
 }
 
 /// Reads the tasks: one per line, skipping empty lines.
-pub(super) fn read(path: &Path) -> Result<Vec<BatchTask>, Diagnostic> {
+pub(super) fn read(path: &Path) -> Result<Vec<BatchTask>> {
     let text = config::read(path)?
         .ok_or_else(|| Diagnostic::usage(format!("file {} does not exist", path.display())))?;
     let mut jobs = Vec::new();
@@ -65,8 +65,8 @@ pub(super) async fn run(
     SharedTaskSetup { setup, client, schema }: SharedTaskSetup<'_>,
     signals: &mut Signals,
     session: &Session,
-) -> Result<(), Diagnostic> {
-    let ran = signals.guard(async |stop: StopSignal| {
+) -> Result {
+    let ran = signals.stop_on_signal(async |stop: StopSignal| {
         let counting = setup.counting(Entrypoint::Batch, ExecutionSurface::Batch);
         let model = setup.model(setup.wanted.model.as_deref(), client, &counting).await?;
         let bar = session.output.progress(jobs.len() as u64, "tasks");

@@ -6,7 +6,7 @@ use serde_json::json;
 use task_loop::untrusted::printable;
 
 use super::with_log;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::download::OnConflict;
 use crate::output::GOOD;
 use crate::session::Session;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     force: bool,
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let name = args.name.as_deref().map(Name::typed).transpose()?;
     let places = SkillFolders::find(session)?;
     let (shelf, path) = if args.project {
@@ -69,12 +69,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     tell(&plan, &to, is_update, session)
 }
 
-fn tell(
-    plan: &InstallPlan,
-    to: &Path,
-    is_update: bool,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+fn tell(plan: &InstallPlan, to: &Path, is_update: bool, session: &Session) -> Result {
     session.output.warn(format!(
         "models follow the instructions of a skill with your tools; review them: `agent skills \
          show {}`",

@@ -6,7 +6,7 @@ use settings::Scope;
 
 use super::Download;
 use crate::commands::gateway::DetectedServer;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::model_files::fetch::fetch;
 use crate::model_files::known_models::{FIRST, KnownModel};
 use crate::model_files::model_dir::ModelDir;
@@ -22,7 +22,7 @@ pub(super) async fn provide(
     found: &[DetectedServer],
     download: Download,
     session: &Session,
-) -> Result<Option<String>, Diagnostic> {
+) -> Result<Option<String>> {
     let answers = |provider: &Provider| !matches!(provider.kind, Kind::Espeak | Kind::Local);
     if !found.is_empty() || config.providers.iter().any(answers) {
         return Ok(None);

@@ -13,7 +13,7 @@ use wire::key::ApiKey;
 use super::super::gateway::{actor, key_hasher, now};
 use crate::config::lock;
 use crate::config::secrets::{SecretsFile, scope};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::session::Session;
 
 const NAME: &str = "local";
@@ -32,21 +32,14 @@ pub(super) struct LocalMember {
     pub(super) env_file: PathBuf,
 }
 
-pub(super) async fn find_or_make(
-    config: &Config,
-    session: &Session,
-) -> Result<LocalMember, Diagnostic> {
+pub(super) async fn find_or_make(config: &Config, session: &Session) -> Result<LocalMember> {
     let store = open_store(config).await?;
     let found = of_store(config, &store, session).await;
     store.close().await;
     found
 }
 
-async fn of_store(
-    config: &Config,
-    store: &Store,
-    session: &Session,
-) -> Result<LocalMember, Diagnostic> {
+async fn of_store(config: &Config, store: &Store, session: &Session) -> Result<LocalMember> {
     let home = session.home()?;
     let hasher = key_hasher(config, store).await?;
     let by = actor(session);
@@ -73,7 +66,7 @@ async fn of_store(
     Ok(LocalMember { member, balance, key_id, variable, env_file: home.env_file() })
 }
 
-async fn member(operator: Operator<'_>) -> Result<Member, Diagnostic> {
+async fn member(operator: Operator<'_>) -> Result<Member> {
     let known = operator.store.member_by_name(NAME).await?;
     if let Some(member) = known {
         return Ok(member);
@@ -92,7 +85,7 @@ async fn good_key(
     hasher: &KeyHasher,
     text: &str,
     session: &Session,
-) -> Result<Option<String>, Diagnostic> {
+) -> Result<Option<String>> {
     let Some(key) = ApiKey::parse(text) else { return Ok(None) };
     let record = store.key(key.public_id()).await?;
     Ok(record
@@ -110,7 +103,7 @@ async fn new_key(
     hasher: &KeyHasher,
     member: &Member,
     session: &Session,
-) -> Result<(String, String), Diagnostic> {
+) -> Result<(String, String)> {
     let path = session.home()?.env_file();
     let wanted = KeyChange { name: Some("agent up".to_owned()), ..KeyChange::default() };
     let limits = Limits::default();
@@ -138,7 +131,7 @@ pub(super) fn remember_address(
     address: SocketAddr,
     wanted: SocketAddr,
     session: &Session,
-) -> Result<String, Diagnostic> {
+) -> Result<String> {
     let base = format!("http://{address}/v1");
     let home = session.home()?;
     let _lock = lock::take(&home.config())?;

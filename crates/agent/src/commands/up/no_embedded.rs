@@ -4,7 +4,7 @@ use gateway::config::{Config, Provider};
 
 use super::Download;
 use crate::commands::gateway::DetectedServer;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::session::Session;
 
 #[expect(clippy::unused_async, reason = "where there is a model it may be fetched")]
@@ -13,7 +13,7 @@ pub(super) async fn provide(
     _: &[DetectedServer],
     _: Download,
     _: &Session,
-) -> Result<Option<String>, Diagnostic> {
+) -> Result<Option<String>> {
     Ok(None)
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::config::made_folder_of;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::home::unwritable;
 use crate::session::Session;
 
@@ -38,7 +38,7 @@ pub(super) struct ServiceLock {
 
 impl ServiceLock {
     /// Takes the lock, unless the service runs.
-    pub(super) fn take(session: &Session) -> Result<Self, Diagnostic> {
+    pub(super) fn take(session: &Session) -> Result<Self> {
         let path = session.home()?.gateway().join(NAME);
         let file = made_folder_of(&path).and_then(|_| open(&path, true));
         let file = file.map_err(|error| cannot(&path, &error))?;
@@ -57,7 +57,7 @@ impl ServiceLock {
         Ok(claim)
     }
 
-    pub(super) fn tell(&self, address: Option<SocketAddr>) -> Result<(), Diagnostic> {
+    pub(super) fn tell(&self, address: Option<SocketAddr>) -> Result {
         let address = address.map(|address| address.to_string());
         let running = Running { pid: std::process::id(), address };
         let text = serde_json::to_vec(&running).unwrap_or_default();
@@ -83,7 +83,7 @@ pub(crate) struct RunningService {
 
 impl RunningService {
     /// Finds the service of the profile, if it runs.
-    pub(crate) fn find(session: &Session) -> Result<Option<Self>, Diagnostic> {
+    pub(crate) fn find(session: &Session) -> Result<Option<Self>> {
         let path = session.home()?.gateway().join(NAME);
         let file = match open(&path, false) {
             Ok(file) => file,
@@ -94,7 +94,7 @@ impl RunningService {
         Ok(held.is_held()?.then_some(held))
     }
 
-    pub(crate) fn is_held(&self) -> Result<bool, Diagnostic> {
+    pub(crate) fn is_held(&self) -> Result<bool> {
         match self.file.try_lock_shared() {
             Ok(()) => {
                 // Release it at once, so that a starting service does not find it locked.

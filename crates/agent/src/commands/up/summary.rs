@@ -14,7 +14,7 @@ use task_loop::untrusted::printable;
 use super::embedded::{files, how_to_fetch};
 use super::first_member::LocalMember;
 use crate::commands::gateway::{DetectedServer, SNIPPET, in_credits};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::mcp::advice::quoted;
 use crate::member::settings::{API_KEY, BASE_URL, Settings};
 use crate::output::GOOD;
@@ -91,7 +91,7 @@ impl AvailableModels {
 }
 
 impl StartSummary {
-    pub(super) fn tell(&self, session: &Session) -> Result<(), Diagnostic> {
+    pub(super) fn tell(&self, session: &Session) -> Result {
         let local = &self.local;
         if session.output.is_json() {
             let of: BTreeMap<&String, &Vec<String>> =

@@ -12,7 +12,7 @@ use time::format_description::well_known::Rfc3339;
 use wire::download::{File, Manifest, Unfit};
 
 use super::{Channel, PublicKey, own_version, parse_version};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::download::DownloadRequest;
 use crate::download::digest::Digest;
 use crate::member::Member;
@@ -50,7 +50,7 @@ impl Offer {
         channel: &Channel,
         key: &Sourced<PublicKey>,
         session: &Session,
-    ) -> Result<Self, Diagnostic> {
+    ) -> Result<Self> {
         let member = Member::of(Settings::open_to_all(channel.base.clone())?, session)?;
         let ask = MemberRequest::get("/manifest.json").at_most(MAX_MANIFEST_BYTES);
         let manifest = async { member.client.ask(ask).await?.json::<Manifest>() }.await;
@@ -84,7 +84,7 @@ impl Offer {
     }
 
     /// The file to download, and its name. It is next to the manifest: addresses are not signed.
-    pub(super) fn wanted(&self) -> Result<(DownloadRequest, &str), Diagnostic> {
+    pub(super) fn wanted(&self) -> Result<(DownloadRequest, &str)> {
         let missing = || Diagnostic::failed(format!("no file for {}", platform()));
         let File { name, bytes, sha256, .. } = self.file.as_ref().ok_or_else(missing)?;
         let target = self.member.client.address(&format!("/{}/{name}", self.manifest.version));
@@ -95,7 +95,7 @@ impl Offer {
 }
 
 /// Fails unless the manifest has an expiry date in the future.
-fn check_expiry(manifest: &Manifest, base: &str, session: &Session) -> Result<(), Diagnostic> {
+fn check_expiry(manifest: &Manifest, base: &str, session: &Session) -> Result {
     let hint = "nothing was downloaded; the publisher can sign it again with `agent gateway \
                 downloads publish --version VERSION`";
     if manifest.expires_at.is_empty() {
@@ -129,7 +129,7 @@ pub(super) fn platform() -> String {
     format!("{OS}-{ARCH}")
 }
 
-fn for_this_machine(files: &[File]) -> Result<Option<&File>, Diagnostic> {
+fn for_this_machine(files: &[File]) -> Result<Option<&File>> {
     let platform = platform();
     let of = |platform: &str| -> Vec<&File> {
         files.iter().filter(|file| file.platform == platform && is_program(&file.name)).collect()

@@ -10,7 +10,7 @@ use semver::Version;
 use task_loop::untrusted::printable;
 use usage_metrics::mapping::resource::{InstallFacts, detect_install_method};
 
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::session::Session;
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    pub(super) fn running() -> Result<Self, Diagnostic> {
+    pub(super) fn running() -> Result<Self> {
         let path = std::env::current_exe().and_then(|path| path.canonicalize());
         let found = path.and_then(|path| fs::metadata(&path).map(|file| (path, file)));
         let (path, file) = found.or_diagnostic(
@@ -36,7 +36,7 @@ impl Program {
     }
 
     /// Fails if a package manager installed this program.
-    pub(super) fn check_is_ours(&self, session: &Session) -> Result<(), Diagnostic> {
+    pub(super) fn check_is_ours(&self, session: &Session) -> Result {
         let path = self.path.display();
         let declared = session.environment.install_method().map(str::trim);
         let declared = declared.filter(|method| !method.is_empty());
@@ -75,7 +75,7 @@ impl Program {
 
     /// Allows one update at a time, until the file is dropped. Locks the folder itself, so that no
     /// lock file is left behind.
-    pub(super) fn lock(&self) -> Result<File, Diagnostic> {
+    pub(super) fn lock(&self) -> Result<File> {
         let folder = File::open(&self.folder).or_cannot("replace", &self.path)?;
         match folder.try_lock() {
             Ok(()) => Ok(folder),
@@ -96,7 +96,7 @@ impl Program {
     }
 
     /// Replaces this program and keeps a copy. The path always has a program.
-    pub(super) fn switch_to(&self, fresh: &Path) -> Result<(), Diagnostic> {
+    pub(super) fn switch_to(&self, fresh: &Path) -> Result {
         self.exchange(|spare| {
             fs::rename(spare, self.previous())?;
             fs::rename(fresh, &self.path)
@@ -104,7 +104,7 @@ impl Program {
     }
 
     /// Exchanges this program with the previous one.
-    pub(super) fn roll_back(&self) -> Result<(), Diagnostic> {
+    pub(super) fn roll_back(&self) -> Result {
         self.exchange(|spare| {
             fs::rename(self.previous(), &self.path)?;
             fs::rename(spare, self.previous())
@@ -112,7 +112,7 @@ impl Program {
     }
 
     /// Exchanges programs, with a hard link to this one.
-    fn exchange(&self, work: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Diagnostic> {
+    fn exchange(&self, work: impl FnOnce(&Path) -> io::Result<()>) -> Result {
         let spare = self.folder.join(format!(".{}.previous", self.name));
         let _ = fs::remove_file(&spare);
         // Without hard links, a copy.

@@ -27,7 +27,7 @@ impl Ground {
         fs::write(path, text).unwrap();
     }
 
-    fn plan(&self) -> Result<InstallPlan, Diagnostic> {
+    fn plan(&self) -> Result<InstallPlan> {
         InstallPlan::of(&self.source(), None)
     }
 

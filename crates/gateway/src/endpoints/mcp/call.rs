@@ -163,15 +163,12 @@ async fn first_made(calls: &InternalCalls, caller: &Caller, run: &Value) -> Opti
 
 /// The default model of a caller: the first usable one.
 fn any_model(calls: &InternalCalls, caller: &Caller) -> ApiResult<String> {
-    calls
-        .service
-        .upstreams
-        .default_chat_model(caller, None)
-        .map(|model| model.id.to_string())
-        .ok_or_else(|| {
+    calls.upstreams.default_chat_model(caller, None).map(|model| model.id.to_string()).ok_or_else(
+        || {
             let message = "no chat model that this key may use is currently available";
             ApiError::new(Code::CapabilityUnavailable, message)
-        })
+        },
+    )
 }
 
 struct Arguments<'a> {

@@ -64,7 +64,7 @@ where
     let (limit_status, id) = (charge.limit_status(), charge.id());
     let beginning = request.begin(&service.upstreams, &charge, prepare);
     let task = service.background.start(&recorder.id);
-    let events = ResponseEvents::new(service, recorder.member, recorder.id.clone(), -1);
+    let events = ResponseEvents::new(&service.billing, recorder.member, recorder.id.clone(), -1);
     let following = follower.map(|follower| event_tail::stream(service, follower, events));
     charge.detach();
     let policy = StreamPolicy::new(&service.config);
@@ -95,7 +95,7 @@ async fn stream_replay(
         let message = "the response to this Idempotency-Key was deleted";
         return Err(ApiError::new(Code::Conflict, message));
     }
-    let events = ResponseEvents::new(service, member, named.id, -1);
+    let events = ResponseEvents::new(&service.billing, member, named.id, -1);
     let mut response = event_tail::stream(service, follower, events);
     response_headers::write_replayed(response.headers_mut());
     response_headers::write_receipt(response.headers_mut(), replay.id, replay.charged);

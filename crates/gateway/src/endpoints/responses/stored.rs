@@ -1,6 +1,6 @@
 //! Stored responses: find, delete, cancel, list the input.
 
-use gateway_store::{HoldClosing, Scope, StoredResponse};
+use gateway_store::{HoldClosing, Scope, Store, StoredResponse};
 use ledger::{AnswerProgress, EndReason, EndResult, HoldEnd, HoldOutcome, TokenCounts};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,7 +15,6 @@ use crate::endpoints::json;
 use crate::endpoints::path::{Id, RawQuery, parse_query};
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
-use crate::service::Service;
 
 const ACCESS: ReadAccess =
     ReadAccess { scope: Some(Scope::Responses), operation: Operation::ResponsesRead };
@@ -38,7 +37,7 @@ pub(crate) struct ItemsQuery {
 pub(crate) async fn find(Id(id): Id, query: RawQuery<FindQuery>, read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
         let query = parse_query(query)?;
-        let stored = look_up(&read.service, caller, &id).await?;
+        let stored = find_response(&read.service.billing.store, caller, &id).await?;
         if query.stream != Some(true) {
             return Ok(json(&body(&stored)));
         }
@@ -48,7 +47,7 @@ pub(crate) async fn find(Id(id): Id, query: RawQuery<FindQuery>, read: MemberRea
         }
         let follower = read.service.background.follow(caller.key.lineage)?;
         let after = query.starting_after.unwrap_or(-1);
-        let events = ResponseEvents::new(&read.service, stored.member, stored.id, after);
+        let events = ResponseEvents::new(&read.service.billing, stored.member, stored.id, after);
         Ok(event_tail::stream(&read.service, follower, events))
     })
     .await
@@ -56,9 +55,9 @@ pub(crate) async fn find(Id(id): Id, query: RawQuery<FindQuery>, read: MemberRea
 
 pub(crate) async fn delete(Id(id): Id, read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
-        let stored = look_up(&read.service, caller, &id).await?;
+        let stored = find_response(&read.service.billing.store, caller, &id).await?;
         if stored.background && !is_over(&stored.status) {
-            stop(&read.service, &stored).await?;
+            stop(&read, &stored).await?;
         }
         read.service.billing.store.delete_response(stored.member, &stored.id).await?;
         Ok(json(&json!({"id": stored.id, "object": "response", "deleted": true})))
@@ -68,13 +67,13 @@ pub(crate) async fn delete(Id(id): Id, read: MemberRead) -> ApiResult {
 
 pub(crate) async fn cancel(Id(id): Id, read: MemberRead) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
-        let stored = look_up(&read.service, caller, &id).await?;
+        let stored = find_response(&read.service.billing.store, caller, &id).await?;
         if !stored.background {
             let message = "only a response created with `background` can be cancelled";
             return Err(ApiError::new(Code::InvalidRequest, message));
         }
         if !is_over(&stored.status) {
-            stop(&read.service, &stored).await?;
+            stop(&read, &stored).await?;
         }
         let now = read.service.billing.store.response(stored.member, &stored.id).await?;
         Ok(json(&body(&now.ok_or_else(missing)?)))
@@ -89,7 +88,7 @@ pub(crate) async fn input_items(
 ) -> ApiResult {
     read.answer(ACCESS, async |caller: &Caller| {
         let query = parse_query(query)?;
-        let stored = look_up(&read.service, caller, &id).await?;
+        let stored = find_response(&read.service.billing.store, caller, &id).await?;
         items(&stored, &query).map(|list| json(&list))
     })
     .await
@@ -128,17 +127,19 @@ fn items(stored: &StoredResponse, query: &ItemsQuery) -> ApiResult<Value> {
     }))
 }
 
-async fn look_up(service: &Service, caller: &Caller, id: &str) -> ApiResult<StoredResponse> {
+async fn find_response(store: &Store, caller: &Caller, id: &str) -> ApiResult<StoredResponse> {
     if !is_id(id) {
         return Err(missing());
     }
-    service.billing.store.response(caller.key.member, id).await?.ok_or_else(missing)
+    store.response(caller.key.member, id).await?.ok_or_else(missing)
 }
 
 /// Ends a background response, in whichever process it runs. It is charged if content may have been
 /// delivered, that is, once it is in progress: its first events are stored after that
 /// (`background.rs`).
-async fn stop(service: &Service, stored: &StoredResponse) -> ApiResult<()> {
+async fn stop(read: &MemberRead, stored: &StoredResponse) -> ApiResult<()> {
+    let service = &read.service;
+    let store = &service.billing.store;
     let mut object = body(stored);
     if let Some(fields) = object.as_object_mut() {
         fields.insert("status".to_owned(), "cancelled".into());
@@ -148,7 +149,7 @@ async fn stop(service: &Service, stored: &StoredResponse) -> ApiResult<()> {
         body: object.to_string().into(),
         ..stored.clone()
     };
-    let rule = EndReason::Cancelled.rule(reached(service, &response).await?);
+    let rule = EndReason::Cancelled.rule(reached(store, &response).await?);
     let is_charged = rule.outcome() == HoldOutcome::Settled;
     let end = HoldEnd {
         id: stored.hold,
@@ -161,7 +162,7 @@ async fn stop(service: &Service, stored: &StoredResponse) -> ApiResult<()> {
     };
     let answer = is_charged.then(|| saved_json(response.body.clone()));
     let closing = HoldClosing { end, answer, response: Some(response), media: None };
-    let ended = service.billing.store.end(closing).await?;
+    let ended = store.end(closing).await?;
     if let EndResult::Ended(receipt) = ended {
         service.metrics.ended(&receipt);
     }
@@ -171,8 +172,7 @@ async fn stop(service: &Service, stored: &StoredResponse) -> ApiResult<()> {
 
 /// Whether a response had begun to answer when it was cancelled. This also cancels a queued
 /// one, so that it cannot begin.
-async fn reached(service: &Service, cancelled: &StoredResponse) -> ApiResult<AnswerProgress> {
-    let store = &service.billing.store;
+async fn reached(store: &Store, cancelled: &StoredResponse) -> ApiResult<AnswerProgress> {
     if store.cancel_queued_response(cancelled).await? {
         return Ok(AnswerProgress::Nothing);
     }

@@ -9,7 +9,7 @@ use task_loop::untrusted::printable;
 
 use crate::commands::gateway::amount::{AmountUnit, read_budget};
 use crate::commands::gateway::moment;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::session::Session;
 
 /// The values for no limit or no expiry.
@@ -56,7 +56,7 @@ impl KeyOptions {
         name: Option<String>,
         config: &Config,
         session: &Session,
-    ) -> Result<KeyChange, Diagnostic> {
+    ) -> Result<KeyChange> {
         Ok(KeyChange {
             name,
             scopes: self.scopes()?,
@@ -66,7 +66,7 @@ impl KeyOptions {
         })
     }
 
-    fn scopes(&self) -> Result<Option<Vec<Scope>>, Diagnostic> {
+    fn scopes(&self) -> Result<Option<Vec<Scope>>> {
         let Some(words) = &self.scopes else { return Ok(None) };
         let mut scopes = Vec::new();
         for word in words.iter().map(|word| word.trim()) {
@@ -104,7 +104,7 @@ impl KeyOptions {
         Some(Some(names))
     }
 
-    fn limits(&self) -> Result<LimitsChange, Diagnostic> {
+    fn limits(&self) -> Result<LimitsChange> {
         let spend = optional(self.spend_limit.as_deref(), |text| self.unit.read(text))?;
         let rpm = optional(self.rpm.as_deref(), |text| count("--rpm", text))?;
         let concurrency =
@@ -117,8 +117,8 @@ impl KeyOptions {
 #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
 pub(in crate::commands::gateway) fn optional<T>(
     text: Option<&str>,
-    read: impl FnOnce(&str) -> Result<T, Diagnostic>,
-) -> Result<Option<Option<T>>, Diagnostic> {
+    read: impl FnOnce(&str) -> Result<T>,
+) -> Result<Option<Option<T>>> {
     match text.map(str::trim) {
         None => Ok(None),
         Some(word) if NONE.contains(&word) => Ok(Some(None)),
@@ -126,7 +126,7 @@ pub(in crate::commands::gateway) fn optional<T>(
     }
 }
 
-fn count(option: &str, text: &str) -> Result<u32, Diagnostic> {
+fn count(option: &str, text: &str) -> Result<u32> {
     u32::from_str(text).ok().filter(|count| *count > 0).ok_or_else(|| {
         Diagnostic::usage(format!("`{option}` must be a positive whole number or `none`"))
     })

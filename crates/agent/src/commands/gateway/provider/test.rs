@@ -10,7 +10,7 @@ use task_loop::nearest;
 use task_loop::untrusted::printable;
 
 use crate::commands::gateway::operator_store::{Context, block_on};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::output::GOOD;
 use crate::table::counted;
 
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     query: String,
 }
 
-pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
     let config = context.load()?;
     let results = config.search.providers.iter().find(|provider| provider.name() == args.name);
     if let Some(provider) = results {
@@ -87,11 +87,7 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result<(), Diagnostic> {
     context.output.text(text + "\n")
 }
 
-fn ask_for_results(
-    provider: &SearchProvider,
-    query: &str,
-    context: Context<'_>,
-) -> Result<(), Diagnostic> {
+fn ask_for_results(provider: &SearchProvider, query: &str, context: Context<'_>) -> Result {
     let begun = Instant::now();
     let hits = block_on(async {
         let answered = search::probe(provider, query).await;
@@ -111,7 +107,7 @@ fn ask_for_results(
     context.output.print(&json, text)
 }
 
-fn find<'a>(config: &'a Config, name: &str) -> Result<&'a Provider, Diagnostic> {
+fn find<'a>(config: &'a Config, name: &str) -> Result<&'a Provider> {
     config.provider(name).ok_or_else(|| {
         let message = format!("unknown provider `{}`", printable(name));
         let known = config.providers.iter().map(|provider| provider.name.as_str());

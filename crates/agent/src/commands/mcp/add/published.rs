@@ -14,7 +14,7 @@ use super::super::server_registry::ServerRegistry;
 use super::{Args, pairs, refuse_taken, tell};
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::OnConflict;
 use crate::prompt::Prompt;
 use crate::runtime::block_on;
@@ -37,11 +37,7 @@ pub(super) fn wanted(args: &Args) -> Option<(&str, Option<&str>)> {
     Some(name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version))))
 }
 
-pub(super) fn add(
-    (name, version): (&str, Option<&str>),
-    args: &Args,
-    session: &Session,
-) -> Result<(), Diagnostic> {
+pub(super) fn add((name, version): (&str, Option<&str>), args: &Args, session: &Session) -> Result {
     let home = session.home()?;
     let own_name = own_name(name, args)?;
     let taken = if args.replace { OnConflict::Replace } else { OnConflict::Keep };
@@ -84,7 +80,7 @@ pub(super) fn add(
 }
 
 /// The local name of the server: `--as`, or the last part of its registry name.
-fn own_name(name: &str, args: &Args) -> Result<String, Diagnostic> {
+fn own_name(name: &str, args: &Args) -> Result<String> {
     let others = [&args.url, &args.auth, &args.cwd, &args.protocol, &args.paste];
     let is_mixed = others.iter().any(|other| other.is_some())
         || args.timeout.is_some()
@@ -107,7 +103,7 @@ fn answers(
     template: &EntryTemplate,
     args: &Args,
     prompt: Option<&Prompt>,
-) -> Result<Vec<Option<String>>, Diagnostic> {
+) -> Result<Vec<Option<String>>> {
     let mut given: BTreeMap<String, String> = BTreeMap::new();
     for named in [pairs("env", &args.env, &['='])?, pairs("header", &args.headers, &[':', '='])?] {
         for (name, value) in named.as_ref().and_then(Json::as_object).into_iter().flatten() {
@@ -143,7 +139,7 @@ fn answers(
         .hint("pass them with `--env NAME=VALUE` or `--header 'Name: value'`, or use a terminal"))
 }
 
-fn ask(question: &Question, prompt: &Prompt) -> Result<Option<String>, Diagnostic> {
+fn ask(question: &Question, prompt: &Prompt) -> Result<Option<String>> {
     let mut text = line(&question.name);
     if !question.description.is_empty() {
         text.push_str(&format!(" ({})", line(&question.description)));
@@ -189,7 +185,7 @@ fn hide(
     answers: &mut [Option<String>],
     session: &Session,
     scope: &mut Scope,
-) -> Result<Vec<NewSecret>, Diagnostic> {
+) -> Result<Vec<NewSecret>> {
     // A copy: nothing is stored before the confirmation.
     let mut names = SecretsFile::load(session)?;
     let mut secrets = Vec::new();

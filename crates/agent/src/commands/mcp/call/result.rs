@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use task_loop::Sanitizer;
 
 use crate::config::private_folder;
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::file_name::extension;
 use crate::session::Session;
 
@@ -22,7 +22,7 @@ pub(in crate::commands::mcp) fn show(
     folder: Option<&Path>,
     shown: &Sanitizer,
     session: &Session,
-) -> Result<(), Diagnostic> {
+) -> Result {
     if session.output.is_json() {
         session.output.json(&shown.json(as_json(tool, outcome)))?;
         return if outcome.is_error { Err(Diagnostic::already_told()) } else { Ok(()) };
@@ -72,7 +72,7 @@ struct Files<'a> {
 
 impl Files<'_> {
     /// Writes a file under a free name, and prints its path.
-    fn write(&mut self, name: &str, bytes: &[u8], what: &str) -> Result<(), Diagnostic> {
+    fn write(&mut self, name: &str, bytes: &[u8], what: &str) -> Result {
         let folder = self.folder()?;
         // Readable by its owner only: results of servers may be confidential.
         let mut options = OpenOptions::new();
@@ -95,7 +95,7 @@ impl Files<'_> {
         Err(Diagnostic::failed(format!("{} has too many results", folder.display())))
     }
 
-    fn folder(&mut self) -> Result<PathBuf, Diagnostic> {
+    fn folder(&mut self) -> Result<PathBuf> {
         if let Some(folder) = &self.folder {
             private_folder(folder).or_cannot("create", folder)?;
             return Ok(folder.clone());

@@ -13,7 +13,7 @@ use mcp_client::transport::environment;
 use super::super::status::{State, now};
 use super::super::test::named_files;
 use crate::config;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::finding::{Finding, Findings, Severity};
 use crate::host::is_this_machine;
 use crate::mcp::advice::sign_in::{login, logout};
@@ -52,7 +52,7 @@ fn place(path: &Path, line: usize) -> String {
     if line > 0 { format!("{}:{line}", path.display()) } else { path.display().to_string() }
 }
 
-pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Diagnostic> {
+pub(super) fn files(session: &Session, findings: &mut Findings) -> Result {
     let home = session.home()?;
     let config = home.config();
     let fix = format!("chmod 600 {}, or move the secrets to `.env`", config.display());

@@ -4,7 +4,7 @@
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, StdioEndpoint, Verify};
 use serde_json::{Map, Value as Json};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::host::{host, is_this_machine};
 use crate::mcp::project::file_keys;
 
@@ -64,7 +64,7 @@ const FETCHERS: [(&str, &[&str]); 11] = [
 
 /// Fails if the entry names files of this machine: their content would be sent to a host
 /// chosen by the link, or decide which certificates to trust.
-pub(super) fn refuse_files(entry: &Map<String, Json>) -> Result<(), Diagnostic> {
+pub(super) fn refuse_files(entry: &Map<String, Json>) -> Result {
     let keys = file_keys(entry);
     if keys.is_empty() {
         return Ok(());

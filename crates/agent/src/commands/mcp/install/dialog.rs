@@ -10,7 +10,7 @@ use task_loop::untrusted::{excerpt, without_blanks};
 use super::super::candidate::Candidate;
 use super::dangers;
 use crate::config::servers::ServersFile;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::host::host;
 use crate::output::WARNING;
 use crate::prompt::Prompt;
@@ -36,7 +36,7 @@ impl Offer<'_> {
         scope: &Scope,
         yes: bool,
         session: &Session,
-    ) -> Result<bool, Diagnostic> {
+    ) -> Result<bool> {
         let advice = if server.runs() { self.advice } else { "" };
         let dialog = format!("{}\n\n{}{advice}", self.heading, entry(server, scope));
         if let Some(prompt) = Prompt::find(&session.output).filter(|_| !yes) {
@@ -66,7 +66,7 @@ pub(crate) fn checked(
     notes: Vec<String>,
     scope: &Scope,
     file: &ServersFile,
-) -> Result<Candidate, Diagnostic> {
+) -> Result<Candidate> {
     let mut candidate =
         Candidate::check(name, entry, notes, scope).map_err(|diagnostic| Diagnostic {
             message: diagnostic.message.map(|message| line(&message)),

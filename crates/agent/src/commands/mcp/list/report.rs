@@ -8,7 +8,7 @@ use settings::Node;
 use task_loop::Sanitizer;
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Result;
 use crate::mcp::advice::{command_line, operand, test};
 use crate::mcp::{McpServers, Servers, oauth, told, transport};
 use crate::output::DIM;
@@ -132,7 +132,7 @@ pub(super) fn configured_text(servers: &Servers, shown: &Sanitizer) -> String {
     format!("{}{DIM}{}{DIM:#}\n", table.text(), servers.path.display())
 }
 
-pub(super) fn configured_json(servers: &Servers, session: &Session) -> Result<Value, Diagnostic> {
+pub(super) fn configured_json(servers: &Servers, session: &Session) -> Result<Value> {
     // With unresolved references.
     let written = session.config()?.root.as_ref().map(Node::to_json).unwrap_or_default();
     let entries = servers.parsed.servers.iter().map(|configured| {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::tool::{Outcome, tool};
-use crate::diagnostic::{Diagnostic, ErrorContext};
+use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::mcp::advice::quoted;
 use crate::output::GOOD;
 use crate::session::Session;
@@ -43,7 +43,7 @@ const INFO: &str = "\
 </plist>
 ";
 
-pub(super) fn place(session: &Session) -> Result<PathBuf, Diagnostic> {
+pub(super) fn place(session: &Session) -> Result<PathBuf> {
     let home = session.environment.home.as_ref().ok_or_else(|| {
         Diagnostic::configuration("no home folder found").hint("set HOME to your home folder")
     })?;
@@ -65,7 +65,7 @@ pub(super) fn script(program: &str, home: Option<&str>, profile: Option<&str>) -
     )
 }
 
-pub(super) fn register(session: &Session, app: &Path, script: &str) -> Result<(), Diagnostic> {
+pub(super) fn register(session: &Session, app: &Path, script: &str) -> Result {
     write(app, script, COMPILER).or_cannot("write", app)?;
     if let Some(path) = app.to_str() {
         // The compiler signed its output with the file that was replaced since.
@@ -91,7 +91,7 @@ fn write(app: &Path, script: &str, compiler: &str) -> io::Result<()> {
     fs::write(app.join("Contents/Info.plist"), INFO)
 }
 
-pub(super) fn remove(session: &Session, app: &Path) -> Result<(), Diagnostic> {
+pub(super) fn remove(session: &Session, app: &Path) -> Result {
     let removed = match fs::remove_dir_all(app) {
         Err(error) if error.kind() == ErrorKind::NotFound => false,
         done => done.or_cannot("remove", app).map(|()| true)?,

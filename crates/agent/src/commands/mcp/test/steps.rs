@@ -7,7 +7,7 @@ use mcp_client::session::ConnectStep;
 use serde_json::{Value, json};
 use task_loop::Sanitizer;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::finding::Severity;
 use crate::output::{DIM, GOOD, Output};
 
@@ -91,7 +91,7 @@ impl Steps {
     }
 
     /// The result of the test, after printing the hints; an output error takes precedence.
-    pub(super) fn outcome(&self, done: Result<(), Diagnostic>) -> Result<(), Diagnostic> {
+    pub(super) fn outcome(&self, done: Result) -> Result {
         let mut report = self.report();
         if let Some(broken) = report.broken.take() {
             return Err(broken);

@@ -6,7 +6,7 @@ use task_loop::untrusted::printable;
 use wire::download::is_name;
 use wire::media::{Artifact, MediaRun};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::download::digest::Digest;
 use crate::file_name::extension;
 use crate::member::Member;
@@ -32,7 +32,7 @@ pub(super) struct Item {
     pub(super) sha256: Digest,
 }
 
-pub(super) fn read(text: &str) -> Result<Id, Diagnostic> {
+pub(super) fn read(text: &str) -> Result<Id> {
     match text.split_once('_') {
         Some(("run", rest)) if is_name(text) && !rest.is_empty() => Ok(Id::Run(text.to_owned())),
         Some(("art", rest)) if is_name(text) && !rest.is_empty() => {
@@ -45,14 +45,14 @@ pub(super) fn read(text: &str) -> Result<Id, Diagnostic> {
     }
 }
 
-pub(super) async fn find(member: &Member, id: &Id) -> Result<Vec<Item>, Diagnostic> {
+pub(super) async fn find(member: &Member, id: &Id) -> Result<Vec<Item>> {
     match id {
         Id::Run(run) => of_run(member, run).await,
         Id::Artifact(artifact) => of_artifact(member, artifact).await.map(|item| vec![item]),
     }
 }
 
-async fn of_run(member: &Member, run: &str) -> Result<Vec<Item>, Diagnostic> {
+async fn of_run(member: &Member, run: &str) -> Result<Vec<Item>> {
     let ask =
         MemberRequest::get(format!("/media/runs/{run}/manifest.json")).at_most(MAX_MANIFEST_BYTES);
     let manifest = async { member.client.ask(ask).await?.json::<MediaRun>() }.await;
@@ -69,7 +69,7 @@ async fn of_run(member: &Member, run: &str) -> Result<Vec<Item>, Diagnostic> {
     items.collect()
 }
 
-fn of_manifest(run: &str, name: &str, artifact: Artifact) -> Result<Item, Diagnostic> {
+fn of_manifest(run: &str, name: &str, artifact: Artifact) -> Result<Item> {
     let Artifact { id, media_type, bytes, sha256, .. } = artifact;
     if !is_name(&id) {
         return Err(wrong(run, &format!("invalid file id `{}`", printable(&id))));
@@ -82,7 +82,7 @@ fn of_manifest(run: &str, name: &str, artifact: Artifact) -> Result<Item, Diagno
 }
 
 /// The item of one artifact, from its headers. Its `ETag` is its digest.
-async fn of_artifact(member: &Member, id: &str) -> Result<Item, Diagnostic> {
+async fn of_artifact(member: &Member, id: &str) -> Result<Item> {
     let answer = member.client.ask(MemberRequest::head(format!("/media/artifacts/{id}"))).await;
     let answer = answer.map_err(|trouble| match trouble.status() {
         // A response without a body lacks the message.
