@@ -4,7 +4,7 @@
 #![expect(clippy::panic, reason = "a panic is how a finding is reported")]
 
 use mcp_client::config::{Scope, parse_entry, valid_name};
-use mcp_client::install_link::{MAX_CONFIG_BYTES, make, parse};
+use mcp_client::install_link::{MAX_CONFIG_BYTES, build, parse};
 use serde_json::Value;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -26,7 +26,7 @@ fn judge(text: &str) {
     assert_ne!(link.config.contains_key("url"), link.config.contains_key("command"));
     let entry = Value::Object(link.config.clone());
     let _ = parse_entry(&link.name, &entry, &Scope::default());
-    match make(&link.name, &link.config) {
+    match build(&link.name, &link.config) {
         // Numbers with many digits are read to within their last one.
         Ok(again) if is_exact(&entry) => assert_eq!(parse(&again).as_ref(), Ok(&link)),
         Ok(again) => assert!(parse(&again).is_ok()),

@@ -33,14 +33,14 @@ const TOOLS_EACH: usize = 25;
 const PATIENCE: Duration = Duration::from_mins(2);
 
 fn main() {
-    let world = World::start();
+    let setup = Setup::start();
     head();
-    world.starting();
-    world.asking();
-    world.cold_task();
-    world.rounds();
-    world.memory();
-    world.dashboard();
+    setup.starting();
+    setup.asking();
+    setup.cold_task();
+    setup.rounds();
+    setup.memory();
+    setup.dashboard();
 }
 
 const fn milliseconds(bar: f64) -> Goal {
@@ -48,7 +48,7 @@ const fn milliseconds(bar: f64) -> Goal {
 }
 
 /// A service with a member, and a model that repeats its prompt.
-struct World {
+struct Setup {
     bench: TestHome,
     upstream: Upstream,
     service: Child,
@@ -56,14 +56,14 @@ struct World {
     key: String,
 }
 
-impl Drop for World {
+impl Drop for Setup {
     fn drop(&mut self) {
         let _ = self.service.kill();
         let _ = self.service.wait();
     }
 }
 
-impl World {
+impl Setup {
     fn start() -> Self {
         let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
         let upstream = Upstream::start();

@@ -46,7 +46,7 @@ pub(crate) fn check(attachments: &[Attachment], model: &Model) -> Result {
 /// The paths of images in a message, as terminals paste them: plain, in quotes, or with escaped
 /// spaces. Relative paths count only with a `/`.
 pub(crate) fn pasted(text: &str, home: Option<&Path>) -> Vec<PathBuf> {
-    let words = words(text).into_iter().filter(|word| {
+    let words = split_words(text).into_iter().filter(|word| {
         let word = word.to_ascii_lowercase();
         word.contains('/') && IMAGE_ENDINGS.iter().any(|ending| word.ends_with(ending))
     });
@@ -61,7 +61,7 @@ pub(crate) fn pasted(text: &str, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// The words of a text; quotes and backslashes keep spaces in a word.
-pub(crate) fn words(text: &str) -> Vec<String> {
+pub(crate) fn split_words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {

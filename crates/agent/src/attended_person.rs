@@ -34,27 +34,27 @@ struct Question {
 }
 
 impl OpenQuestions {
-    fn asked(&self) -> MutexGuard<'_, (u64, HashMap<u64, oneshot::Sender<Value>>)> {
+    fn pending(&self) -> MutexGuard<'_, (u64, HashMap<u64, oneshot::Sender<Value>>)> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Delivers an answer. A late or repeated one is ignored.
     pub(crate) fn answer(&self, number: u64, answer: Value) {
-        if let Some(question) = self.asked().1.remove(&number) {
+        if let Some(question) = self.pending().1.remove(&number) {
             let _ = question.send(answer);
         }
     }
 
     /// No more answers will come.
     pub(crate) fn close(&self) {
-        self.asked().1.clear();
+        self.pending().1.clear();
     }
 }
 
 impl Drop for Question {
     fn drop(&mut self) {
         let (number, person) = (self.number, &self.person);
-        person.questions.asked().1.remove(&number);
+        person.questions.pending().1.remove(&number);
         // The reader may be gone.
         let _ = person.output.json_line(&json!({"type": "question_closed", "question": number}));
     }
@@ -70,7 +70,7 @@ impl AttendedPerson {
     async fn ask(self, mut question: Value) -> Option<Value> {
         let (sender, answer) = oneshot::channel();
         let number = {
-            let mut asked = self.questions.asked();
+            let mut asked = self.questions.pending();
             asked.0 += 1;
             let number = asked.0;
             asked.1.insert(number, sender);

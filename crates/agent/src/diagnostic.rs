@@ -94,7 +94,7 @@ impl Diagnostic {
     }
 
     /// A failure that the output has already reported.
-    pub(crate) fn already_told() -> Self {
+    pub(crate) fn already_reported() -> Self {
         Diagnostic { exit: Exit::Failed, message: None, causes: Vec::new(), hints: Vec::new() }
     }
 
@@ -182,7 +182,7 @@ impl From<io::Error> for Diagnostic {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             // The reader closed standard output.
-            return Diagnostic { exit: Exit::Done, ..Diagnostic::already_told() };
+            return Diagnostic { exit: Exit::Done, ..Diagnostic::already_reported() };
         }
         Diagnostic::failed("cannot write the output").because(&error)
     }

@@ -117,7 +117,7 @@ impl Transfer<'_> {
             return Ok(DownloadOutcome::AlreadyThere);
         }
         match self.fill(&mut part).await {
-            Ok(()) => part.put(place).map(|()| DownloadOutcome::Fetched),
+            Ok(()) => part.publish(place).map(|()| DownloadOutcome::Fetched),
             Err(error) => {
                 if error.is_of_content() || part.length() == 0 {
                     part.discard();

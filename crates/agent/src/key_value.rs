@@ -26,7 +26,7 @@ pub(crate) fn object(pairs: &[String], noun: &str) -> Result<Map<String, Value>>
 }
 
 /// Parses a word as a JSON string, such as an enum value.
-pub(crate) fn word<T: DeserializeOwned>(word: String) -> Result<T, serde_json::Error> {
+pub(crate) fn parse_word<T: DeserializeOwned>(word: String) -> Result<T, serde_json::Error> {
     serde_json::from_value(Value::String(word))
 }
 

@@ -70,7 +70,7 @@ impl Servers {
         let (projects, project_notes) = (BTreeMap::new(), Vec::new());
         let mut servers = Self { path, parsed, scope, projects, project_notes };
         // A broken file does not show the names it uses.
-        if servers.whole().is_ok() {
+        if servers.check_file().is_ok() {
             servers.add_project(session)?;
         }
         Ok(servers)
@@ -90,7 +90,7 @@ impl Servers {
                 self.project_notes.push(format!(
                     "{path} is {}: its servers ({}) are not used; approve them with `agent mcp \
                      project --approve`",
-                    file.state.word(),
+                    file.state.as_str(),
                     names.join(", ")
                 ));
                 continue;
@@ -134,7 +134,7 @@ impl Servers {
             return Err(Diagnostic::configuration(message)
                 .causes(problems.map(|problem| format!("{path}:{problem}"))));
         }
-        self.whole()?;
+        self.check_file()?;
         let message = format!("no server named `{}` in {path}", printable(name));
         let known = self.entries().map(|entry| entry.name.as_str());
         let otherwise = match self.parsed.servers.as_slice() {
@@ -145,7 +145,7 @@ impl Servers {
     }
 
     /// Fails if the file as a whole is invalid.
-    pub(crate) fn whole(&self) -> Result {
+    pub(crate) fn check_file(&self) -> Result {
         // Problems of settings for all servers do not affect the rest of the file.
         let for_all =
             |problem: &Problem| problem.key.as_deref().is_some_and(|key| key.starts_with("mcp."));
@@ -181,14 +181,14 @@ impl Servers {
         self.parsed.problems.iter().filter(move |problem| problem.section.as_deref() == Some(name))
     }
 
-    pub(crate) fn tell_problems(&self, session: &Session) {
+    pub(crate) fn report_problems(&self, session: &Session) {
         self.print_problems(self.parsed.problems.iter(), session);
         for note in &self.project_notes {
             session.output.warn(escaped(note));
         }
     }
 
-    pub(crate) fn tell_problems_of(&self, name: &str, session: &Session) {
+    pub(crate) fn report_problems_of(&self, name: &str, session: &Session) {
         self.print_problems(self.problems_of(name), session);
     }
 
@@ -318,8 +318,8 @@ impl McpServers {
         done
     }
 
-    pub(crate) fn trouble(&self, entry: &ServerEntry, error: &mcp_client::Error) -> Diagnostic {
-        let (summary, tail) = told(&self.shown, error);
+    pub(crate) fn problem(&self, entry: &ServerEntry, error: &mcp_client::Error) -> Diagnostic {
+        let (summary, tail) = error_lines(&self.shown, error);
         let message = format!("server `{}`: {summary}", entry.name);
         let diagnostic = match error.kind() {
             _ if is_of_this_machine(error) => Diagnostic::failed(message),
@@ -337,7 +337,7 @@ impl McpServers {
         entry: &ServerEntry,
         error: &mcp_client::Error,
     ) -> Diagnostic {
-        let mut diagnostic = self.trouble(entry, error);
+        let mut diagnostic = self.problem(entry, error);
         if diagnostic.exit == Exit::Failed && !is_of_this_machine(error) {
             diagnostic.exit = Exit::Peer;
         }
@@ -380,7 +380,7 @@ impl McpServers {
             | ServerState::Stopped
             | ServerState::Parked { .. }
             | ServerState::NeedsSignIn { .. } => Some(match &status.failure {
-                Some(failure) => self.trouble(entry, failure),
+                Some(failure) => self.problem(entry, failure),
                 None => Diagnostic::peer(format!("server `{}` is {}", entry.name, status.state)),
             }),
         }
@@ -423,12 +423,12 @@ pub(crate) fn is_alone(entry: &ServerEntry) -> bool {
 }
 
 /// The end of a command that has already reported its error.
-pub(crate) fn already_told(exit: Exit) -> Diagnostic {
-    Diagnostic { exit, ..Diagnostic::already_told() }
+pub(crate) fn already_reported(exit: Exit) -> Diagnostic {
+    Diagnostic { exit, ..Diagnostic::already_reported() }
 }
 
 /// An error on one line, and the output of the server's process.
-pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec<String>) {
+pub(crate) fn error_lines(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec<String>) {
     use mcp_client::Error;
     let (summary, output) = match error {
         Error::Exited { exit, output } => (format!("the server {exit}"), output),
@@ -439,7 +439,7 @@ pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec
             (format!("no answer to `{method}` within {} s", after.as_secs_f32()), output)
         }
         Error::OutcomeUnknown { tool, cause } => {
-            let (cause, lines) = told(shown, cause);
+            let (cause, lines) = error_lines(shown, cause);
             return (format!("`{tool}` may or may not have run: {cause}"), lines);
         }
         other => return (shown.lines(&other.to_string(), "  "), Vec::new()),

@@ -87,7 +87,7 @@ fn refusal(
             .hint(settings.how_to_set_key())
             .hint("ask an operator to create a key with `agent gateway key create`"),
         402 => {
-            if detail.code.as_deref() == Some(Code::BudgetReached.word()) {
+            if detail.code.as_deref() == Some(Code::BudgetReached.as_str()) {
                 return Diagnostic::failed(message).hint("see your budgets with `agent me`");
             }
             let missing = detail.needed_micros.zip(detail.available_micros);
@@ -117,7 +117,7 @@ fn refusal(
 }
 
 fn forbidden(message: String, detail: &ErrorDetail) -> Diagnostic {
-    let is = |code: Code| detail.code.as_deref() == Some(code.word());
+    let is = |code: Code| detail.code.as_deref() == Some(code.as_str());
     let of = Diagnostic::failed(message);
     if is(Code::ScopeMissing) || is(Code::ModelNotAllowed) {
         of.hint("see the permissions of the key with `agent me`")

@@ -64,7 +64,7 @@ pub(crate) fn detect_resource(environment: &Environment) -> Resource {
     }
 }
 
-pub(crate) fn store_trouble(folder: &StoreFolder, error: &Error) -> Diagnostic {
+pub(crate) fn store_problem(folder: &StoreFolder, error: &Error) -> Diagnostic {
     let root = folder.root().display();
     let diagnostic = Diagnostic::failed(format!("cannot use the store in {root}")).because(error);
     match error.kind() {

@@ -183,11 +183,11 @@ impl Output {
         let Err(diagnostic) = result else {
             return Exit::Done;
         };
-        self.tell(&diagnostic);
+        self.report(&diagnostic);
         diagnostic.exit
     }
 
-    pub(crate) fn tell(&self, diagnostic: &Diagnostic) {
+    pub(crate) fn report(&self, diagnostic: &Diagnostic) {
         if diagnostic.message.is_some() {
             match self.style {
                 Style::Human => print_diagnostic(diagnostic),

@@ -65,7 +65,7 @@ impl TaskPrinter {
         self.is_streaming
     }
 
-    fn say(&mut self, text: &str) {
+    fn print_text(&mut self, text: &str) {
         if !self.is_streaming {
             return;
         }
@@ -213,7 +213,7 @@ impl Listener for TaskPrinter {
         }
         match event {
             Event::Asking { model } => self.wait_for(format!("{model} …")),
-            Event::Text { text } => self.say(text),
+            Event::Text { text } => self.print_text(text),
             Event::CutShort => self.note("the answer was too long and was cut"),
             Event::Calling { call, .. } => {
                 let line = self.shown.line(&format!("{} {}", call.name, call.arguments));

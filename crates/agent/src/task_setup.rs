@@ -89,8 +89,8 @@ impl TaskSetup {
         settings.key()?;
         let config = TaskConfig::load(session)?;
         let mut fleet = McpServers::load(session, place)?;
-        fleet.servers.whole()?;
-        fleet.servers.tell_problems(session);
+        fleet.servers.check_file()?;
+        fleet.servers.report_problems(session);
         for name in wanted.tools.servers.iter().chain(&wanted.beforehand.servers) {
             check_name(name, &fleet)?;
         }
@@ -237,7 +237,7 @@ impl TaskSetup {
         }
         if !self.wanted.tools.none && self.fleet.servers.enabled().next().is_some() {
             let id = printable(&model.id);
-            self.fleet.reporter.say(format!("{id} cannot use tools: no server is started"));
+            self.fleet.reporter.show(format!("{id} cannot use tools: no server is started"));
         }
         Ok(())
     }
@@ -256,14 +256,14 @@ impl TaskSetup {
             let name = &status.server;
             self.fleet
                 .reporter
-                .say(format!("{name} is still connecting; its tools are added later"));
+                .show(format!("{name} is still connecting; its tools are added later"));
         }
         let bad = status.iter().filter(|status| {
             matches!(status.state, ServerState::Parked { .. } | ServerState::NeedsSignIn { .. })
         });
         for status in bad {
             let line = format!("{} is {}; its tools are unavailable", status.server, status.state);
-            self.fleet.reporter.say(self.fleet.shown.first_line(&line));
+            self.fleet.reporter.show(self.fleet.shown.first_line(&line));
         }
         Ok(())
     }
@@ -345,7 +345,7 @@ impl Skills {
         let mut catalogue = Catalogue::default();
         if !wanted.tools.none {
             catalogue = places.catalogue();
-            catalogue.tell(session);
+            catalogue.report(session);
             if let Some(project) = places.project().filter(|it| it.is_dir()) {
                 session.output.detail(format!("skills of the project: {}", project.display()));
             }

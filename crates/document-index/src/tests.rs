@@ -16,14 +16,14 @@ use tokio_util::sync::CancellationToken;
 use crate::index::{Again, LEAST_PAUSE};
 use crate::{Config, Error, Index, Match, Query};
 
-struct World {
+struct Setup {
     root: TempDir,
     /// Where the pipes of the parsers are waited for. It stays: tests with a runtime of their own
     /// cannot drop it.
     runtime: &'static Runtime,
 }
 
-impl World {
+impl Setup {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("files")).unwrap();
@@ -101,14 +101,14 @@ fn found(index: &Index, words: &str) -> Vec<String> {
 
 #[test]
 fn documents_of_several_scripts_are_found_with_a_snippet() {
-    let world = World::new();
-    world.file("de.md", "# Der Käufer\n\nDie Größe der Straße wird in Metern gemessen.");
-    world.file("ru.txt", "Москва является столицей России и крупнейшим городом.");
-    world.file("zh.txt", "全文检索引擎可以快速查找文档。猫在睡觉。");
-    world.file("ja.txt", "東京は日本の首都です。");
-    world.file("manual.pdf", with_line("How to repair a bicycle"));
-    world.file("deep/er/en.html", "<title>Tokyo &amp; more</title><p>The capital of Japan.</p>");
-    let index = world.index();
+    let setup = Setup::new();
+    setup.file("de.md", "# Der Käufer\n\nDie Größe der Straße wird in Metern gemessen.");
+    setup.file("ru.txt", "Москва является столицей России и крупнейшим городом.");
+    setup.file("zh.txt", "全文检索引擎可以快速查找文档。猫在睡觉。");
+    setup.file("ja.txt", "東京は日本の首都です。");
+    setup.file("manual.pdf", with_line("How to repair a bicycle"));
+    setup.file("deep/er/en.html", "<title>Tokyo &amp; more</title><p>The capital of Japan.</p>");
+    let index = setup.index();
     assert!(!index.is_usable());
     refresh(&index);
     assert!(index.is_usable());
@@ -139,11 +139,11 @@ fn documents_of_several_scripts_are_found_with_a_snippet() {
 
 #[test]
 fn all_words_rank_above_some_and_titles_above_text() {
-    let world = World::new();
-    world.file("both.txt", "apples and pears");
-    world.file("one.txt", "apples and apples and apples");
-    world.file("title.md", "# Pears\n\nabout fruit");
-    let index = world.index();
+    let setup = Setup::new();
+    setup.file("both.txt", "apples and pears");
+    setup.file("one.txt", "apples and apples and apples");
+    setup.file("title.md", "# Pears\n\nabout fruit");
+    let index = setup.index();
     refresh(&index);
     assert_eq!(found(&index, "apples pears"), ["both.txt"]);
     assert_eq!(found(&index, "pears")[0], "title.md");
@@ -152,18 +152,18 @@ fn all_words_rank_above_some_and_titles_above_text() {
 
 #[test]
 fn only_new_changed_and_removed_files_are_indexed() {
-    let world = World::new();
-    world.file("a.txt", "alpha");
-    world.file("b.txt", "beta");
-    let index = world.index();
+    let setup = Setup::new();
+    setup.file("a.txt", "alpha");
+    setup.file("b.txt", "beta");
+    let index = setup.index();
     refresh(&index);
-    let before = world.written();
+    let before = setup.written();
     refresh(&index);
-    assert!(world.written() == before, "nothing was written where nothing has changed");
+    assert!(setup.written() == before, "nothing was written where nothing has changed");
 
-    world.file("c.txt", "gamma");
-    world.file("b.txt", "delta");
-    fs::remove_file(world.root.path().join("files/a.txt")).unwrap();
+    setup.file("c.txt", "gamma");
+    setup.file("b.txt", "delta");
+    fs::remove_file(setup.root.path().join("files/a.txt")).unwrap();
     refresh(&index);
     assert_eq!(found(&index, "alpha beta"), Vec::<String>::new());
     assert_eq!(
@@ -172,50 +172,50 @@ fn only_new_changed_and_removed_files_are_indexed() {
     );
 
     // The same time and size, but other words.
-    let path = world.root.path().join("files/c.txt");
+    let path = setup.root.path().join("files/c.txt");
     let changed = fs::metadata(&path).unwrap().modified().unwrap();
-    world.file("c.txt", "gAmmb");
+    setup.file("c.txt", "gAmmb");
     fs::File::options().write(true).open(&path).unwrap().set_modified(changed).unwrap();
     refresh(&index);
     assert_eq!(found(&index, "gammb"), ["c.txt"], "what was changed just now is read again");
 
     // Another time, but the same words: nothing is written.
-    let before = world.written();
+    let before = setup.written();
     let other = SystemTime::now() - Duration::from_hours(1);
     fs::File::options().write(true).open(&path).unwrap().set_modified(other).unwrap();
     refresh(&index);
-    assert!(world.written() == before);
+    assert!(setup.written() == before);
 }
 
 #[test]
 fn indexed_files_are_not_read_again_by_the_next_process() {
-    let world = World::new();
-    world.file("a.txt", "alpha");
+    let setup = Setup::new();
+    setup.file("a.txt", "alpha");
     let old = SystemTime::now() - Duration::from_hours(1);
-    let path = world.root.path().join("files/a.txt");
+    let path = setup.root.path().join("files/a.txt");
     fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
-    let first = world.index();
+    let first = setup.index();
     refresh(&first);
     drop(first);
-    let before = world.written();
-    let second = world.index();
+    let before = setup.written();
+    let second = setup.index();
     refresh(&second);
-    assert!(world.written() == before);
+    assert!(setup.written() == before);
     assert_eq!(found(&second, "alpha"), ["a.txt"]);
-    world.file("a.txt", "omega");
+    setup.file("a.txt", "omega");
     refresh(&second);
     assert_eq!((found(&second, "omega").len(), found(&second, "alpha").len()), (1, 0));
 }
 
 #[test]
 fn recency_uses_the_modification_time() {
-    let world = World::new();
-    world.file("new.txt", "words");
-    world.file("old.txt", "words");
+    let setup = Setup::new();
+    setup.file("new.txt", "words");
+    setup.file("old.txt", "words");
     let old = SystemTime::now() - Duration::from_hours(24 * 40);
-    let path = world.root.path().join("files/old.txt");
+    let path = setup.root.path().join("files/old.txt");
     fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
-    let index = world.index();
+    let index = setup.index();
     refresh(&index);
     let with = |days: Option<u64>| {
         let since = |days| SystemTime::now() - Duration::from_hours(24 * days);
@@ -228,52 +228,52 @@ fn recency_uses_the_modification_time() {
 
 #[test]
 fn hidden_linked_unsupported_and_large_files_are_skipped() {
-    let world = World::new();
-    world.file(".hidden.txt", "secret");
-    world.file(".git/config.txt", "secret");
-    world.file("program.exe", "secret");
-    world.file("large.txt", "secret ".repeat(200_000));
-    fs::write(world.root.path().join("outside.txt"), "secret").unwrap();
-    let link = world.root.path().join("files/link.txt");
-    std::os::unix::fs::symlink(world.root.path().join("outside.txt"), link).unwrap();
-    std::os::unix::fs::symlink(world.root.path(), world.root.path().join("files/up")).unwrap();
-    world.file("seen.txt", "open");
-    let index = world.index();
+    let setup = Setup::new();
+    setup.file(".hidden.txt", "secret");
+    setup.file(".git/config.txt", "secret");
+    setup.file("program.exe", "secret");
+    setup.file("large.txt", "secret ".repeat(200_000));
+    fs::write(setup.root.path().join("outside.txt"), "secret").unwrap();
+    let link = setup.root.path().join("files/link.txt");
+    std::os::unix::fs::symlink(setup.root.path().join("outside.txt"), link).unwrap();
+    std::os::unix::fs::symlink(setup.root.path(), setup.root.path().join("files/up")).unwrap();
+    setup.file("seen.txt", "open");
+    let index = setup.index();
     refresh(&index);
     assert_eq!(found(&index, "secret open"), ["seen.txt"]);
     // A file that grows over the limit is found no more.
-    world.file("seen.txt", "open ".repeat(300_000));
+    setup.file("seen.txt", "open ".repeat(300_000));
     refresh(&index);
     assert_eq!(found(&index, "open"), Vec::<String>::new());
 }
 
 #[test]
 fn one_process_writes_and_others_read_its_index() {
-    let world = World::new();
-    world.file("a.txt", "alpha");
-    let (first, second) = (world.index(), world.index());
+    let setup = Setup::new();
+    setup.file("a.txt", "alpha");
+    let (first, second) = (setup.index(), setup.index());
     refresh(&second);
     assert!(second.is_usable());
     refresh(&first);
     assert!(first.is_usable(), "it reads what the other wrote");
     assert!(first.writing.lock().unwrap().lock.is_none());
-    world.file("b.txt", "beta");
+    setup.file("b.txt", "beta");
     refresh(&first);
     assert_eq!(found(&first, "beta"), Vec::<String>::new(), "it is not the one who writes");
     refresh(&second);
     refresh(&first);
     assert_eq!(found(&first, "beta"), ["b.txt"]);
     drop(second);
-    world.file("c.txt", "gamma");
+    setup.file("c.txt", "gamma");
     refresh(&first);
     assert_eq!(found(&first, "gamma"), ["c.txt"], "it took over");
 }
 
 #[tokio::test]
 async fn a_reader_does_not_wait_long_for_the_writer() {
-    let world = World::new();
-    world.file("a.md", "Apples.");
-    let index = world.index();
+    let setup = Setup::new();
+    setup.file("a.md", "Apples.");
+    let index = setup.index();
     let writer = index.folder.lock().unwrap().unwrap();
     let stopping = CancellationToken::new();
     assert_eq!(index.scan(&stopping), Again::Soon);
@@ -311,51 +311,51 @@ fn a_damaged_index_is_rebuilt() {
         ("nothing at all", |path| fs::remove_file(path).unwrap()),
     ];
     for (what, harm) in harm {
-        let world = World::new();
-        world.file("a.txt", "alpha beta");
-        refresh(&world.index());
-        let before = world.database();
+        let setup = Setup::new();
+        setup.file("a.txt", "alpha beta");
+        refresh(&setup.index());
+        let before = setup.database();
         harm(&before);
-        let index = world.index();
+        let index = setup.index();
         refresh(&index);
         assert_eq!(found(&index, "alpha"), ["a.txt"], "{what}");
-        assert_ne!(world.database(), before, "{what}");
+        assert_ne!(setup.database(), before, "{what}");
         assert!(!before.exists(), "{what}");
         drop(index);
-        assert_eq!(world.names().len(), 2, "lock and one database");
+        assert_eq!(setup.names().len(), 2, "lock and one database");
     }
 }
 
 #[tokio::test]
 async fn an_index_with_a_failing_search_is_checked_and_rebuilt() {
-    let world = World::new();
-    world.file("a.txt", "alpha");
-    let index = world.index();
+    let setup = Setup::new();
+    setup.file("a.txt", "alpha");
+    let index = setup.index();
     refresh(&index);
-    let before = world.database();
+    let before = setup.database();
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
     index.with(move |connection| Ok(connection.execute_batch(checkpoint)?)).await.unwrap();
     // Another file under the same name: readers that have the first one open keep it.
-    let other = world.root.path().join("harmed");
+    let other = setup.root.path().join("harmed");
     fs::copy(&before, &other).unwrap();
     harm(&other);
     fs::rename(&other, &before).unwrap();
     refresh(&index);
-    assert_eq!(world.database(), before, "nothing has failed so far");
+    assert_eq!(setup.database(), before, "nothing has failed so far");
     let failed = index.with(|_| -> Result<(), Error> { panic!("on purpose") }).await;
     assert!(failed.is_err() && !index.is_usable());
     refresh(&index);
-    assert!(index.is_usable() && world.database() != before);
+    assert!(index.is_usable() && setup.database() != before);
     assert_eq!(found(&index, "alpha"), ["a.txt"]);
 }
 
 #[test]
 fn a_missing_folder_does_not_empty_the_index() {
-    let world = World::new();
-    world.file("a.txt", "alpha");
-    let index = world.index();
+    let setup = Setup::new();
+    setup.file("a.txt", "alpha");
+    let index = setup.index();
     refresh(&index);
-    let (there, away) = (world.root.path().join("files"), world.root.path().join("away"));
+    let (there, away) = (setup.root.path().join("files"), setup.root.path().join("away"));
     fs::rename(&there, &away).unwrap();
     refresh(&index);
     assert!(index.is_usable());
@@ -367,18 +367,18 @@ fn a_missing_folder_does_not_empty_the_index() {
 
 #[test]
 fn hostile_files_are_skipped_and_others_found() {
-    let world = World::new();
-    world.file("good.txt", "alpha");
-    world.file(
+    let setup = Setup::new();
+    setup.file("good.txt", "alpha");
+    setup.file(
         "broken.pdf",
         b"%PDF-1.7\n1 0 obj <</Type/Catalog/Pages 1 0 R>> endobj trailer<</Root 1 0 R>>",
     );
-    world.file("not.pdf", "just text, alpha");
-    world.file("deep.html", "<div>".repeat(100_000) + "alpha");
-    world.file("binary.txt", b"\0\x01\x02alpha");
-    world.file("lines.txt", vec![b'a'; 900_000]);
-    world.file("name\u{202e} with %41 & ü?#.txt", "alpha strange");
-    let index = world.index();
+    setup.file("not.pdf", "just text, alpha");
+    setup.file("deep.html", "<div>".repeat(100_000) + "alpha");
+    setup.file("binary.txt", b"\0\x01\x02alpha");
+    setup.file("lines.txt", vec![b'a'; 900_000]);
+    setup.file("name\u{202e} with %41 & ü?#.txt", "alpha strange");
+    let index = setup.index();
     refresh(&index);
     let paths = found(&index, "alpha");
     assert!(paths.contains(&"good.txt".to_owned()), "{paths:?}");

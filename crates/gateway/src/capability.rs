@@ -50,7 +50,7 @@ impl Capabilities<'_> {
         } else {
             None
         };
-        View { id: capability.word().to_owned(), usable: reason.is_none(), reason, models }
+        View { id: capability.as_str().to_owned(), usable: reason.is_none(), reason, models }
     }
 
     /// The models and services that the caller may use for a capability.

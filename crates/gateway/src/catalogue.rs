@@ -224,7 +224,7 @@ fn of_provider(
 ) -> Model {
     let id = format!("{}/{}", provider.name, model.id);
     let local = provider.local.as_ref();
-    let (window, about) = local.map(|local| local.known(&model.upstream_name)).unzip();
+    let (window, about) = local.map(|local| local.model_info(&model.upstream_name)).unzip();
     let target = Target {
         provider: provider.clone(),
         id: id.as_str().into(),

@@ -199,9 +199,9 @@ impl Config {
     /// Fills in what depends on other keys and on the folder of the file, and reports conflicting
     /// keys.
     fn resolve(&mut self, reader: &mut Reader<'_>, folder: &Path) {
-        if !reader.is_given("public_url") {
+        if !reader.is_set("public_url") {
             self.public_url = format!("http://{}", self.listen).parse().unwrap_or_default();
-            if reader.is_given("listen") && !self.listen.ip().is_loopback() {
+            if reader.is_set("listen") && !self.listen.ip().is_loopback() {
                 let message = "other machines can connect, but `public_url` is not set";
                 let hint = "set `public_url` to the https URL that clients use";
                 reader.warn_of_key("listen", message, hint);
@@ -219,7 +219,7 @@ impl Config {
         self.database.resolve(reader, folder);
         self.artifacts.resolve(reader, (&self.database, folder));
         self.search.resolve(of_results, (&self.database, folder));
-        if !reader.is_given("key_secret") {
+        if !reader.is_set("key_secret") {
             self.key_secret = KeySecret::File(folder.join(SECRET_FILE));
         }
     }

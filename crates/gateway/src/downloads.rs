@@ -97,7 +97,7 @@ pub fn publish(downloads: &Downloads, publication: &Publication) -> Result<Manif
     let folder = downloads.folder.join(version);
     fs::create_dir_all(&folder).map_err(|error| broken(&folder, &error))?;
     for path in &publication.files {
-        let file = place(path, &folder, publication.platform.as_deref())?;
+        let file = download_file(path, &folder, publication.platform.as_deref())?;
         files.retain(|known| known.name != file.name);
         files.push(file);
     }
@@ -140,7 +140,11 @@ fn before(
     Ok(manifest.files)
 }
 
-fn place(path: &Path, folder: &Path, platform: Option<&str>) -> Result<download::File, Problem> {
+fn download_file(
+    path: &Path,
+    folder: &Path,
+    platform: Option<&str>,
+) -> Result<download::File, Problem> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if !download::is_name(name) {
         let message = format!("`{}` is not a valid download name", path.display());

@@ -154,7 +154,7 @@ impl ApiError {
                 message: self.0.message.clone(),
                 kind: self.0.code.kind().to_owned(),
                 param: self.0.param.clone(),
-                code: Some(self.0.code.word().to_owned()),
+                code: Some(self.0.code.as_str().to_owned()),
                 request_id: None,
                 needed_micros: self.0.money.map(|(needed, _)| needed.get()),
                 available_micros: self.0.money.map(|(_, available)| available.get()),

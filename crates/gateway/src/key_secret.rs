@@ -61,7 +61,7 @@ pub async fn check(hasher: &KeyHasher, store: &Store) -> Result<(), Problem> {
 
 fn read_or_make(path: &Path) -> io::Result<String> {
     match read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => make(path).or_else(|error| {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path).or_else(|error| {
             // Another process may have created it first.
             if error.kind() == io::ErrorKind::AlreadyExists { read(path) } else { Err(error) }
         }),
@@ -82,7 +82,7 @@ fn read(path: &Path) -> io::Result<String> {
 }
 
 /// Writes a new secret to a temporary file first, so that readers never see half of it.
-fn make(path: &Path) -> io::Result<String> {
+fn create(path: &Path) -> io::Result<String> {
     let mut bytes = [0; LENGTH];
     let no_random = |_| io::Error::other("the system returned no random bytes");
     SystemRandom::new().fill(&mut bytes).map_err(no_random)?;

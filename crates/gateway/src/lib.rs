@@ -56,5 +56,5 @@ pub use problem::Problem;
 pub use reload::{ConfigFile, ReloadError, Reloaded, Reloads};
 pub use server::serve;
 pub use service::Service;
-pub use start::{Ready, open_store, parser_limits, place, prepare};
+pub use start::{Ready, database_location, open_store, parser_limits, prepare};
 pub use web_reader::{Resolve, Resolving};

@@ -214,8 +214,10 @@ impl Metrics {
     }
 
     pub(crate) fn ended(&self, receipt: &Receipt) {
-        let labels =
-            RuleLabels { operation: known(&receipt.operation), rule: receipt.rule.as_str() };
+        let labels = RuleLabels {
+            operation: operation_label(&receipt.operation),
+            rule: receipt.rule.as_str(),
+        };
         self.ended.get_or_create(&labels).inc();
         let by_model = [
             (&self.charged_micros, Some(receipt.charged.get())),
@@ -273,6 +275,6 @@ fn timed<M: Metric + Clone>(all: &mut Registry, name: &str, about: &str, metric:
     metric
 }
 
-fn known(operation: &str) -> &'static str {
-    Operation::all().map(Operation::word).find(|word| *word == operation).unwrap_or("other")
+fn operation_label(operation: &str) -> &'static str {
+    Operation::all().map(Operation::as_str).find(|word| *word == operation).unwrap_or("other")
 }

@@ -176,7 +176,7 @@ fn complete(operation: &mut Value, headers: &Value) {
             _ => (NONE, NONE),
         };
         let meanings: Vec<String> =
-            codes.iter().map(|code| format!("`{}`: {}", code.word(), code.meaning())).collect();
+            codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.meaning())).collect();
         operation["responses"][status.to_string()] = json!({
             "description": meanings.join(" "),
             "headers": described(&[ID, own, limits].concat()),
@@ -223,7 +223,7 @@ fn errors(operation: &Value, tag: &str) -> BTreeMap<u16, Vec<Code>> {
         operation["x-errors"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
     for code in Code::ALL {
-        if possible.contains(code) || own.contains(&code.word()) {
+        if possible.contains(code) || own.contains(&code.as_str()) {
             by_status.entry(code.status()).or_default().push(*code);
         }
     }
@@ -255,7 +255,7 @@ fn fill(example: &mut Value, config: &Config) -> bool {
             let mut all = config.providers.iter().flat_map(|provider| {
                 provider.models.iter().map(|model| (provider.name.as_str(), model))
             });
-            let is_able = |able: &Capability| able.word() == wanted;
+            let is_able = |able: &Capability| able.as_str() == wanted;
             let found = all.find(|(_, model)| model.capabilities.iter().any(is_able));
             let named = found.map(|(provider, model)| format!("{provider}/{}", model.id));
             named.map(|name| *text = name).is_some()

@@ -54,12 +54,12 @@ async fn voices(provider: &config::Provider, program: &Path) -> Result<Probe, Pr
 
 async fn files(configured: &config::Provider) -> Result<Probe, Problem> {
     let begun = Instant::now();
-    let found = look(configured).await?.1;
+    let found = probe_local(configured).await?.1;
     Ok(Probe { status: 200, found: Some(found), message: None, took: begun.elapsed() })
 }
 
 /// A provider of local models with the ids of its models; an error if a file is invalid.
-async fn look(configured: &config::Provider) -> Result<(Provider, Vec<String>), Problem> {
+async fn probe_local(configured: &config::Provider) -> Result<(Provider, Vec<String>), Problem> {
     let provider = Provider::open(configured, MAX_BYTES)?;
     let Some(local) = &provider.local else {
         return Err(Problem::new(format!("`{}` has no files", configured.name)));
@@ -67,7 +67,7 @@ async fn look(configured: &config::Provider) -> Result<(Provider, Vec<String>), 
     let named = configured.models.iter().map(|model| model.id.clone());
     let found = local.scan().await.changed.unwrap_or_default();
     let ids = named.chain(found.into_iter().map(|model| model.id)).collect();
-    if let Some(trouble) = local.trouble() {
+    if let Some(trouble) = local.problem() {
         let message = format!("cannot use the provider `{}`: {trouble}", configured.name);
         return Err(Problem::new(message));
     }
@@ -75,7 +75,7 @@ async fn look(configured: &config::Provider) -> Result<(Provider, Vec<String>), 
 }
 
 async fn chat_here(configured: &config::Provider, body: &Value) -> Result<Probe, Problem> {
-    let provider = look(configured).await?.0;
+    let provider = probe_local(configured).await?.0;
     let begun = Instant::now();
     let sender = Sender { owner: Owner::Operator, span: None };
     let answer = async {
@@ -83,7 +83,7 @@ async fn chat_here(configured: &config::Provider, body: &Value) -> Result<Probe,
         sent?.read(MAX_BYTES).await
     };
     let answer = answer.await.map_err(|failure| {
-        let cause = failure.cause().unwrap_or(failure.word()).to_owned();
+        let cause = failure.cause().unwrap_or(failure.as_str()).to_owned();
         Problem::new(format!("the provider `{}` does not respond: {cause}", configured.name))
     })?;
     let found = text(&answer).map(|text| vec![text]);

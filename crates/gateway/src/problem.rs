@@ -23,6 +23,6 @@ impl Problem {
     }
 }
 
-pub(crate) fn keep<T>(problems: &mut Vec<Problem>, result: Result<T, Problem>) -> Option<T> {
+pub(crate) fn collect<T>(problems: &mut Vec<Problem>, result: Result<T, Problem>) -> Option<T> {
     result.map_err(|problem| problems.push(problem)).ok()
 }

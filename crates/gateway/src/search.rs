@@ -28,7 +28,7 @@ use self::remote::Remote;
 use crate::config::{self, Config, SearchProvider};
 use crate::failure::ApiError;
 use crate::metrics::Metrics;
-use crate::problem::{Problem, keep};
+use crate::problem::{Problem, collect};
 use crate::provider::{Failure as Fault, Provider};
 
 /// Advised wait for a client when all providers failed.
@@ -75,7 +75,7 @@ pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Proble
                 Index::new(index, &config.public_url, parser.clone()).map(Engine::Index)
             }
         };
-        keep(&mut problems, engine)
+        collect(&mut problems, engine)
     };
     let engines = config.search.providers.iter().filter_map(open).collect();
     if problems.is_empty() { Ok(Engines(engines)) } else { Err(problems) }
@@ -230,7 +230,7 @@ impl Search {
                 Ok(results)
             }
             Err(fault) => {
-                let (what, status) = (fault.word(), fault.status());
+                let (what, status) = (fault.as_str(), fault.status());
                 tracing::warn!(provider = %provider.name, what, status, "search failed");
                 self.metrics.failed(&provider.name, what);
                 if fault.is_its_fault() && provider.health.failed() {

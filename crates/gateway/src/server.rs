@@ -242,7 +242,7 @@ async fn answer(
         });
     }
     if service.config.log.requests && !route.is_probe() {
-        let code = failed.as_ref().map_or("", |Failed(error)| error.code().word());
+        let code = failed.as_ref().map_or("", |Failed(error)| error.code().as_str());
         log.answered(status, code, unknown_path.as_deref());
     }
     (response, log)

@@ -17,7 +17,7 @@ use crate::lifecycle::Lifecycle;
 use crate::media::{ArtifactStore, Media};
 use crate::metrics::Metrics;
 use crate::parsing::Parsing;
-use crate::problem::{Problem, keep};
+use crate::problem::{Problem, collect};
 use crate::provider::Provider;
 use crate::reload::Reloads;
 use crate::research::Research;
@@ -87,15 +87,15 @@ impl Parts {
             (old.upstreams.tracer.clone(), None)
         } else {
             let tracing = config.trace.as_ref().map(Tracer::new).transpose();
-            keep(&mut problems, tracing).flatten().unzip()
+            collect(&mut problems, tracing).flatten().unzip()
         };
         let kept = running.filter(|old| old.config.fetch == config.fetch);
         let reader = kept.map(|old| old.web.reader.clone()).or_else(|| {
-            keep(&mut problems, open_reader(&config.fetch, parser.clone())).map(Arc::new)
+            collect(&mut problems, open_reader(&config.fetch, parser.clone())).map(Arc::new)
         });
         let channels = config.alerts.as_ref().map(Channels::open).transpose();
-        let channels = keep(&mut problems, channels).flatten();
-        let artifacts = keep(&mut problems, ArtifactStore::open(&config.artifacts));
+        let channels = collect(&mut problems, channels).flatten();
+        let artifacts = collect(&mut problems, ArtifactStore::open(&config.artifacts));
         match (reader, artifacts, search) {
             (Some(reader), Some(artifacts), Some(search)) if problems.is_empty() => Ok(Self {
                 metrics,
@@ -129,7 +129,7 @@ fn open_providers(
     };
     let open = |provider: &config::Provider| match kept(provider) {
         Some(open) => Some(open),
-        None => keep(problems, Provider::open(provider, max_answer)).map(Arc::new),
+        None => collect(problems, Provider::open(provider, max_answer)).map(Arc::new),
     };
     config.providers.iter().filter_map(open).collect()
 }

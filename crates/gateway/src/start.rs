@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::config::{Config, Database, Durability, SearchProvider};
 use crate::failure::chain;
 use crate::key_secret;
-use crate::problem::{Problem, keep};
+use crate::problem::{Problem, collect};
 use crate::reload::{ReloadRequest, Reloads, note_port};
 use crate::service::{Parts, Service};
 
@@ -42,24 +42,24 @@ pub(crate) struct Reloading {
 /// untrusted documents.
 pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready, Vec<Problem>> {
     let mut problems = Vec::new();
-    let listener = keep(&mut problems, listen("listen", config.listen).await);
+    let listener = collect(&mut problems, listen("listen", config.listen).await);
     if let Some(Ok(address)) = listener.as_ref().map(TcpListener::local_addr) {
         note_port(&mut config, address);
     }
     let metrics = match config.metrics_listen {
-        Some(address) => keep(&mut problems, listen("metrics_listen", address).await),
+        Some(address) => collect(&mut problems, listen("metrics_listen", address).await),
         None => None,
     };
-    let hasher = keep(&mut problems, key_secret::load(&config.key_secret));
-    let store = keep(&mut problems, open_store(&config).await);
+    let hasher = collect(&mut problems, key_secret::load(&config.key_secret));
+    let store = collect(&mut problems, open_store(&config).await);
     let pool = parser_pool(&config, &parser, None);
     let parts =
         Parts::open(&config, pool.clone(), None).map_err(|found| problems.extend(found)).ok();
     if let Some(store) = &store {
         if let Some(hasher) = &hasher {
-            keep(&mut problems, key_secret::check(hasher, store).await);
+            collect(&mut problems, key_secret::check(hasher, store).await);
         }
-        keep(&mut problems, claim(store).await);
+        collect(&mut problems, claim(store).await);
     }
     let (Some(listener), Some(hasher), Some(store), Some(parts), true) =
         (listener, hasher, store, parts, problems.is_empty())
@@ -137,7 +137,7 @@ async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> 
 }
 
 /// The configured database and its options.
-pub fn place(config: &Config) -> (DatabaseLocation, StoreOptions) {
+pub fn database_location(config: &Config) -> (DatabaseLocation, StoreOptions) {
     let mut options = StoreOptions {
         idempotency_retention: config.idempotency,
         calendar: config.calendar.clone(),
@@ -158,7 +158,7 @@ pub fn place(config: &Config) -> (DatabaseLocation, StoreOptions) {
 
 /// Opens the database of a configuration; its schema must be the current one.
 pub async fn open_store(config: &Config) -> Result<Store, Problem> {
-    let (place, options) = place(config);
+    let (place, options) = database_location(config);
     Store::open(&place, &options).await.map_err(|error| {
         let problem = Problem::new(format!("cannot open the database: {}", chain(&error)));
         match error {

@@ -102,7 +102,7 @@ impl Upstreams {
             return Err(ApiError::of_param(Code::ModelNotAllowed, "model", message));
         }
         if !model.is_for(capability) {
-            let message = format!("the model `{asked}` does not support {}", capability.word());
+            let message = format!("the model `{asked}` does not support {}", capability.as_str());
             return Err(ApiError::of_param(Code::ModelNotForCapability, "model", message));
         }
         if !model.is_usable() {
@@ -173,7 +173,7 @@ impl Upstreams {
         let LocalScan { is_good, changed } = local.scan().await;
         note(provider, is_good);
         if let Some(found) = changed {
-            provider.trouble.store(local.trouble().map(Arc::new));
+            provider.trouble.store(local.problem().map(Arc::new));
             provider.found.store(Arc::new(found));
             // The metadata of configured models may have changed too.
             self.rebuild_catalogue();
@@ -256,7 +256,7 @@ impl<'a> Attempt<'a> {
         let (provider, took) = (&self.target.provider, self.begun.elapsed());
         progress.tried(&self.target.id, result, took);
         let metrics = &self.upstreams.metrics;
-        let outcome = result.as_ref().map_or_else(Failure::word, |_| "ok");
+        let outcome = result.as_ref().map_or_else(Failure::as_str, |_| "ok");
         match result {
             Ok(_) => provider.metrics(metrics).answered(took),
             Err(_) => metrics.failed(&provider.name, outcome),
@@ -289,7 +289,7 @@ impl<'a> Attempt<'a> {
 
     fn failed(&self, failure: &Failure) {
         let provider = &self.target.provider;
-        let (what, status, cause) = (failure.word(), failure.status(), failure.cause());
+        let (what, status, cause) = (failure.as_str(), failure.status(), failure.cause());
         let model = &*self.target.id;
         let status_text = status.map(|status| format!(", status {status}")).unwrap_or_default();
         let why = cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();

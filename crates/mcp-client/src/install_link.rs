@@ -138,7 +138,7 @@ pub fn parse(link: &str) -> Result<InstallLink, LinkError> {
     Ok(InstallLink { name, config: checked(decoded)? })
 }
 
-pub fn make(name: &str, config: &Map<String, Value>) -> Result<String, LinkError> {
+pub fn build(name: &str, config: &Map<String, Value>) -> Result<String, LinkError> {
     if !valid_name(name) {
         return Err(LinkError::InvalidName);
     }

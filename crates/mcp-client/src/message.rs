@@ -131,7 +131,7 @@ pub(crate) enum Message {
 
 impl Message {
     /// Whether it is certainly a complete message.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         matches!(self, Self::Response { .. } | Self::Request { .. } | Self::Notification { .. })
     }
 }

@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether a key is set, to any value.
-    pub fn is_given(&self, key: &str) -> bool {
+    pub fn is_set(&self, key: &str) -> bool {
         self.positions.contains_key(key)
     }
 

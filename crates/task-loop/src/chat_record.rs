@@ -158,7 +158,7 @@ impl ChatRecord {
 }
 
 impl Journal for ChatRecord {
-    fn said(&mut self, message: &Message) {
+    fn push_message(&mut self, message: &Message) {
         let (mut inner, mut message) = (self.lock(), message.clone());
         let bytes: usize = message.attachments().iter().map(Attachment::bytes).sum();
         if bytes > inner.room {

@@ -87,7 +87,7 @@ pub struct Call {
 
 /// Receives every message when it is added to a conversation, before any cuts.
 pub trait Journal: fmt::Debug + Send + Sync {
-    fn said(&mut self, message: &Message);
+    fn push_message(&mut self, message: &Message);
 
     /// A summary replaces all messages after the opening but the last `kept`.
     fn summarised(&mut self, summary: &str, kept: usize);
@@ -132,7 +132,7 @@ impl Conversation {
 
     pub fn push(&mut self, message: Message) {
         if let Some(journal) = &mut self.journal {
-            journal.said(&message);
+            journal.push_message(&message);
         }
         self.messages.push(message);
     }

@@ -24,7 +24,7 @@ pub(crate) struct RetryBudget {
 
 impl RetryBudget {
     /// The text of earlier attempts, to skip in the next one.
-    pub(crate) fn told(&self) -> RepeatedText {
+    pub(crate) fn repeated_text(&self) -> RepeatedText {
         RepeatedText { before: self.heard.clone(), now: String::new(), is_other: false }
     }
 
@@ -66,7 +66,7 @@ pub(crate) struct RepeatedText {
 }
 
 impl RepeatedText {
-    pub(crate) fn hear<'a>(&mut self, text: &'a str) -> Option<Cow<'a, str>> {
+    pub(crate) fn push_text<'a>(&mut self, text: &'a str) -> Option<Cow<'a, str>> {
         let was = self.now.len();
         self.now.push_str(text);
         if self.is_other || was >= self.before.len() {

@@ -200,7 +200,7 @@ impl<'a, 'b> RunningTask<'a, 'b> {
                 self.listener.event(Event::Trimmed { cut: trimmed });
             }
             self.listener.event(Event::Asking { model: &self.context.model.id });
-            let mut told = patience.told();
+            let mut told = patience.repeated_text();
             let Self { listener, coming, conversation, .. } = self;
             let coming = coming.insert(String::new());
             let schema = self.context.output_schema.clone();
@@ -208,7 +208,7 @@ impl<'a, 'b> RunningTask<'a, 'b> {
             let question = Question { conversation, tools: &tools, instructions, limits: &limits };
             let mut hear = |text: &str| {
                 coming.push_str(text);
-                if let Some(new) = told.hear(text) {
+                if let Some(new) = told.push_text(text) {
                     listener.event(Event::Text { text: &new });
                 }
             };

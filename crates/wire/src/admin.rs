@@ -88,7 +88,7 @@ pub enum RoleWord {
 
 impl RoleWord {
     /// As written in a body.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Member => "member",
             Self::Manager => "manager",
@@ -160,7 +160,7 @@ pub enum ScopeWord {
 
 impl ScopeWord {
     /// As written in a body.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Models => "models",
             Self::Chat => "chat",

@@ -57,7 +57,7 @@ macro_rules! codes {
             }
 
             /// As written in `code`.
-            pub const fn word(self) -> &'static str {
+            pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
 

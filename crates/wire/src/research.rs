@@ -53,7 +53,7 @@ pub enum Depth {
 
 impl Depth {
     /// The name on the wire.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Quick => "quick",
             Self::Standard => "standard",

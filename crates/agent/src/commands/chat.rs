@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let named = args.resume.as_deref().map(|id| Some(id).filter(|id| !id.is_empty()));
     let kept = named.map(|id| archive.resume(id, session)).transpose()?;
     let questions = args.attended.then(Arc::<OpenQuestions>::default);
-    let wanted = args.manner.wanted(kept.as_ref().map(|kept| &kept.tools));
+    let wanted = args.manner.task_request(kept.as_ref().map(|kept| &kept.tools));
     let wanted = TaskRequest { attended: questions.clone(), ..wanted };
     if !wanted.tools.none {
         project::offer(session)?;

@@ -57,13 +57,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     findings.extend(models(session)?.into_iter().map(|finding| finding.of("models")));
     findings.extend(disk(session)?.map(|finding| finding.of("disk")));
     session.output.print(&json(&findings), text(&findings))?;
-    if is_healthy(&findings) { Ok(()) } else { Err(Diagnostic::already_told()) }
+    if is_healthy(&findings) { Ok(()) } else { Err(Diagnostic::already_reported()) }
 }
 
 /// The checks that need a readable configuration, run concurrently.
 fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
     thread::scope(|scope| {
-        let service = scope.spawn(|| service::look(reach, session));
+        let service = scope.spawn(|| service::check(reach, session));
         let servers = scope.spawn(|| servers(reach, session));
         let mut checks = Vec::new();
         let standing = [metrics(session).of("metrics"), updates(session).of("updates")];
@@ -175,7 +175,7 @@ fn disk(session: &Session) -> Result<Option<Finding>> {
     }))
 }
 
-const fn word(severity: Severity) -> &'static str {
+const fn label(severity: Severity) -> &'static str {
     match severity {
         Severity::Good | Severity::Advice => "ok",
         Severity::Warning => "warning",
@@ -192,7 +192,7 @@ fn text(findings: &Findings) -> String {
     let mut text = String::new();
     for finding in &findings.all {
         let Finding { severity, what, hints, .. } = finding;
-        let (style, word) = (severity.style(), word(*severity));
+        let (style, word) = (severity.style(), label(*severity));
         let (area, what) = (finding.subject(), line(what));
         text += &format!("{style}{word:<7}{style:#}  {area:<width$}  {what}\n");
         for hint in hints {
@@ -209,7 +209,7 @@ fn text(findings: &Findings) -> String {
 
 fn json(findings: &Findings) -> Value {
     let checks = findings.all.iter().map(|Finding { subject, severity, what, hints, .. }| {
-        json!({ "area": subject, "state": word(*severity), "what": what, "hints": hints })
+        json!({ "area": subject, "state": label(*severity), "what": what, "hints": hints })
     });
     json!({
         "healthy": is_healthy(findings),
@@ -231,7 +231,7 @@ fn shown(text: &str) -> String {
 const AT_MOST: Duration = Duration::from_secs(30);
 
 fn servers(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
-    let DoctorResult { findings, shown } = match doctor::look(None, reach, session) {
+    let DoctorResult { findings, shown } = match doctor::check(None, reach, session) {
         Ok(looked) => looked,
         Err(stopped) if stopped.exit.is_of_signal() => return Err(stopped),
         Err(diagnostic) => return Ok(vec![Finding::from(diagnostic).of("servers")]),

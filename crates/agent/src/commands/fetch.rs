@@ -6,7 +6,7 @@ use wire::web::{Page, PageFormat, PageRequest};
 
 use crate::diagnostic::Result;
 use crate::duration::{moment, since};
-use crate::key_value::word;
+use crate::key_value::parse_word;
 use crate::markdown;
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::runtime::block_on;
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     url: String,
     /// Output format [default: markdown]
     #[arg(long, value_name = "FORMAT",
-          value_parser = PossibleValuesParser::new(FORMATS).try_map(word::<PageFormat>))]
+          value_parser = PossibleValuesParser::new(FORMATS).try_map(parse_word::<PageFormat>))]
     format: Option<PageFormat>,
     /// Maximum characters of content [default: 50000]
     #[arg(long, value_name = "N")]
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     };
     let answer = block_on(service.pay("/web/fetch", &request))?;
     let Some(page) = service.read_or_print::<Page>(&answer)? else { return Ok(()) };
-    tell(&page, session);
+    report(&page, session);
     show(&page, args.format, session)?;
     if page.truncated {
         let next = page.next_index.unwrap_or_default();
@@ -67,11 +67,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
             escaped_lines(&url),
         ));
     }
-    service.tell_cost(&answer);
+    service.report_cost(&answer);
     Ok(())
 }
 
-fn tell(page: &Page, session: &Session) {
+fn report(page: &Page, session: &Session) {
     let output = &session.output;
     let about = [("title", &page.title), ("by", &page.byline), ("published", &page.published_at)];
     for (name, text) in about {

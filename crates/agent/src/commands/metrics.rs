@@ -19,8 +19,8 @@ use uuid::Uuid;
 use self::inspect::{Inspection, Question, inspect};
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::documents::{DEFAULT_MAX_BYTES, DocumentSplit, Source, sources};
-use crate::key_value::word;
-use crate::metrics_recorder::{decision, store_trouble};
+use crate::key_value::parse_word;
+use crate::metrics_recorder::{decision, store_problem};
 use crate::session::Session;
 use crate::view;
 
@@ -100,7 +100,7 @@ pub(super) fn folder(session: &Session) -> Result<StoreFolder> {
 
 fn existing_store(session: &Session) -> Result<Option<Store>> {
     let folder = folder(session)?;
-    Store::existing(&folder, Uuid::new_v4).map_err(|error| store_trouble(&folder, &error))
+    Store::existing(&folder, Uuid::new_v4).map_err(|error| store_problem(&folder, &error))
 }
 
 fn needed_store(session: &Session) -> Result<Store> {
@@ -112,7 +112,7 @@ fn needed_store(session: &Session) -> Result<Store> {
 
 /// All packages of this installation: the created ones, and previews of the next ones.
 fn own_packages(store: &Store) -> Result<Vec<Package>> {
-    let holdings = store.contents().map_err(|error| store_trouble(store.folder(), &error))?;
+    let holdings = store.contents().map_err(|error| store_problem(store.folder(), &error))?;
     let made = holdings.made.iter().map(|stored| {
         let message = format!("cannot read package {}", stored.package_id);
         Package::read(&stored.bytes).or_failed(message)
@@ -158,7 +158,7 @@ fn cannot_read(source: &Source, error: &std::io::Error) -> Diagnostic {
 fn reset_id(session: &Session) -> Result {
     let mut store = needed_store(session)?;
     let folder = store.folder().clone();
-    let install_id = store.reset_id().map_err(|error| store_trouble(&folder, &error))?;
+    let install_id = store.reset_id().map_err(|error| store_problem(&folder, &error))?;
     session.output.print(&json!({ "install_id": install_id }), format!("{install_id}\n"))
 }
 
@@ -270,7 +270,7 @@ fn show(args: &Show, session: &Session) -> Result {
 
 pub(crate) fn drafts(session: &Session) -> Result<Vec<Package>> {
     let store = needed_store(session)?;
-    store.drafts(PackageScope::All).map_err(|error| store_trouble(store.folder(), &error))
+    store.drafts(PackageScope::All).map_err(|error| store_problem(store.folder(), &error))
 }
 
 fn package(session: &Session) -> Result {
@@ -278,7 +278,7 @@ fn package(session: &Session) -> Result {
     let mut store = needed_store(session)?;
     let folder = store.folder().clone();
     let now = session.clock.now();
-    let trouble = |error| store_trouble(&folder, &error);
+    let trouble = |error| store_problem(&folder, &error);
     let made = store.package(PackageScope::All, now).map_err(trouble)?;
     let written = store.write_outbox(now).map_err(trouble)?;
     let pruned = store.prune(now, config.retention_days).map_err(trouble)?;
@@ -334,7 +334,7 @@ pub(crate) struct Export {
               PossibleValue::new("csv").help("One row per entry"),
               PossibleValue::new("prometheus").help("Prometheus text with running totals"),
               PossibleValue::new("otlp").help("OTLP JSON with delta sums"),
-          ]).try_map(word::<export::Format>))]
+          ]).try_map(parse_word::<export::Format>))]
     format: export::Format,
     /// Files, folders, or `-` for stdin
     #[arg(value_name = "PATH")]

@@ -13,7 +13,7 @@ use wire::research::{Depth, JobList, JobView, ResearchRequest};
 use self::watch::watch;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::duration::moment;
-use crate::key_value::{self, word};
+use crate::key_value::{self, parse_word};
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::DIM;
 use crate::runtime::block_on;
@@ -139,7 +139,7 @@ pub(crate) struct Start {
     model: Option<String>,
     /// Thoroughness [default: standard]
     #[arg(long, value_name = "DEPTH",
-          value_parser = PossibleValuesParser::new(DEPTHS).try_map(word::<Depth>))]
+          value_parser = PossibleValuesParser::new(DEPTHS).try_map(parse_word::<Depth>))]
     depth: Option<Depth>,
     /// Maximum number of pages to read, within the limit of the depth
     #[arg(long, value_name = "N")]

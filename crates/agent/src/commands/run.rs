@@ -20,7 +20,7 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use super::chat::archive::{ChatArchive, ResumedChat};
 use super::mcp::project;
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
-use crate::key_value::word;
+use crate::key_value::parse_word;
 use crate::mcp::reporter::MessageSink;
 use crate::prompt::standard_input;
 use crate::runtime::{Signals, StopSignal};
@@ -86,7 +86,7 @@ pub(crate) struct TaskOptions {
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new([
         PossibleValue::new("chat").help("Chat completions API"),
         PossibleValue::new("responses").help("Responses API"),
-    ]).try_map(word::<ApiKind>))]
+    ]).try_map(parse_word::<ApiKind>))]
     api: Option<ApiKind>,
     /// Use the tools of this server only; can be repeated
     #[arg(long, value_name = "NAME")]
@@ -106,7 +106,7 @@ pub(crate) struct TaskOptions {
 
 impl TaskOptions {
     /// A resumed conversation keeps its tools, unless others are requested.
-    pub(crate) fn wanted(&self, resumed: Option<&ToolChoice>) -> TaskRequest {
+    pub(crate) fn task_request(&self, resumed: Option<&ToolChoice>) -> TaskRequest {
         let given = ToolChoice { servers: self.server.clone(), none: self.no_tools };
         let before = resumed.filter(|_| given.is_all()).cloned();
         TaskRequest {
@@ -139,12 +139,12 @@ impl Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let schema = args.schema()?;
     let tasks = args.batch.as_deref().map(batch::read).transpose()?;
-    let words = if tasks.is_none() { words(args)? } else { String::new() };
+    let words = if tasks.is_none() { prompt_text(args)? } else { String::new() };
     let archive = ChatArchive::of_runs(session)?;
     archive.prune(session)?;
     let named = args.resume.as_deref().map(|id| Some(id).filter(|id| *id != LAST));
     let resumed = named.map(|id| archive.resume(id, session)).transpose()?;
-    let wanted = args.manner.wanted(resumed.as_ref().map(|resumed| &resumed.tools));
+    let wanted = args.manner.task_request(resumed.as_ref().map(|resumed| &resumed.tools));
     let model = wanted.model.clone().or_else(|| resumed.as_ref().map(|it| it.model.clone()));
     let wanted = TaskRequest { model, is_alone: tasks.is_some(), ..wanted };
     if tasks.is_none() && !wanted.tools.none {
@@ -259,7 +259,7 @@ impl SingleTask<'_> {
 }
 
 /// The prompt for the model; a resumed task does not read a terminal.
-fn words(args: &Args) -> Result<String> {
+fn prompt_text(args: &Args) -> Result<String> {
     let is_piped = !io::stdin().is_terminal();
     let typed = args.words.join(" ");
     let typed = if typed.trim() == "-" { String::new() } else { typed };

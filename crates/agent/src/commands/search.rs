@@ -7,7 +7,7 @@ use wire::search::{Domains, Recency, SearchAnswer, SearchRequest, SearchResult};
 
 use crate::diagnostic::Result;
 use crate::duration::{moment, since};
-use crate::key_value::word;
+use crate::key_value::parse_word;
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::DIM;
 use crate::runtime::block_on;
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     max: Option<u32>,
     /// Maximum age of results
     #[arg(long, value_name = "AGE",
-          value_parser = PossibleValuesParser::new(AGES).try_map(word::<Recency>))]
+          value_parser = PossibleValuesParser::new(AGES).try_map(parse_word::<Recency>))]
     recency: Option<Recency>,
     /// Include only this domain and its subdomains; can be repeated
     #[arg(long, value_name = "DOMAIN")]
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let age = found.cached_at.as_deref().and_then(|at| since(at, session));
     let age = age.map_or_else(String::new, |age| format!(", found {age} ago"));
     session.output.note(format!("{count} from {}{age}", printable(&found.provider)));
-    service.tell_cost(&answer);
+    service.report_cost(&answer);
     Ok(())
 }
 

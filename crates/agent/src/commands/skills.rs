@@ -182,7 +182,7 @@ fn show(args: &SkillArgs, session: &Session) -> Result {
     let mut lines = vec![
         ("name", skill.name().to_owned()),
         ("description", one_line(&skill.description, usize::MAX)),
-        ("from", skill.located.shelf.word().to_owned()),
+        ("from", skill.located.shelf.as_str().to_owned()),
         ("folder", skill.located.folder.path().display().to_string()),
     ];
     if document.title != skill.located.name {
@@ -224,7 +224,7 @@ fn list(session: &Session) -> Result {
     } else {
         session.output.text(table(&catalogue, &records))?;
     }
-    catalogue.tell(session);
+    catalogue.report(session);
     if !archived.is_empty() {
         let names = archived.join(", ");
         session.output.note(format!("Archived: {names}. Restore one with `agent skills restore`."));
@@ -256,7 +256,7 @@ fn table(catalogue: &Catalogue, records: &BTreeMap<String, SkillRecord>) -> Stri
         let last = record.and_then(|record| record.last_used_ms);
         table.row([
             skill.name().to_owned(),
-            skill.located.shelf.word().to_owned(),
+            skill.located.shelf.as_str().to_owned(),
             grouped(record.map_or(0, |record| record.uses)),
             last.map_or("never".to_owned(), |ms| Timestamp::from_ms(ms).day().to_string()),
             one_line(&skill.description, room),
@@ -272,10 +272,10 @@ fn about(skill: &Skill, record: Option<&SkillRecord>) -> Value {
     json!({
         "name": skill.name(),
         "description": skill.description,
-        "from": skill.located.shelf.word(),
+        "from": skill.located.shelf.as_str(),
         "path": skill.located.folder.path(),
         "hides_home": skill.is_hiding(),
-        "state": record.state.word(),
+        "state": record.state.as_str(),
         "uses": record.uses,
         "first_used": moment(record.first_used_ms),
         "last_used": moment(record.last_used_ms),

@@ -18,7 +18,7 @@ use http::Uri;
 use self::running::ServiceLock;
 use self::summary::{AvailableModels, StartSummary, documents};
 use super::gateway::{
-    FirstConfig, Hangup, Location, Server, address, bring_up_to_date, candidates, look, merge,
+    FirstConfig, Hangup, Location, Server, address, bring_up_to_date, candidates, detect, merge,
     named, ready, serve, write_if_missing,
 };
 use crate::diagnostic::Result;
@@ -64,15 +64,15 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let claim = ServiceLock::take(session)?;
     let start = |start: StartSummary| {
-        claim.tell(Some(start.address))?;
-        start.tell(session)
+        claim.report(Some(start.address))?;
+        start.report(session)
     };
     serve(prepare(args, session), start, Hangup::Stop, session)
 }
 
 async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary)> {
     let path = session.home()?.gateway().join("gateway.yaml");
-    let found = look(candidates(&args.server, args.no_discover)).await;
+    let found = detect(candidates(&args.server, args.no_discover)).await;
     // Probed once: an existing file decides whether it is used.
     let can_speak = !path.exists() && probe::can_speak().await;
     let is_new = write_if_missing(&path, &FirstConfig::local(&found, can_speak))?;

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
             Some(program) if offer.state() == State::Newer || wants_older => {
                 install(&offer, &program, session).await
             }
-            _ => tell(&offer, session),
+            _ => report(&offer, session),
         }
     })
 }
@@ -82,7 +82,7 @@ fn own(session: &Session) -> Result<Program> {
     Ok(program)
 }
 
-fn tell(offer: &Offer, session: &Session) -> Result {
+fn report(offer: &Offer, session: &Session) -> Result {
     let (current, published) = (own_version(), printable(&offer.manifest.version));
     let document = json!({
         "update_available": offer.state() == State::Newer,
@@ -116,7 +116,7 @@ fn tell(offer: &Offer, session: &Session) -> Result {
 
 async fn install(offer: &Offer, program: &Program, session: &Session) -> Result {
     let lock = program.lock()?;
-    let (wanted, name) = offer.wanted()?;
+    let (wanted, name) = offer.download_request()?;
     let fresh = program.beside(&offer.version);
     let place = Destination { path: &fresh, existing: OnConflict::Replace, mode: program.mode };
     download(&offer.member, &wanted, &place, name, session).await?;
@@ -125,7 +125,7 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result 
     check_version(&fresh, &offer.version).await?;
     program.switch_to(&fresh)?;
     drop(lock);
-    told(&own_version(), &offer.version, program, session)
+    outcome(&own_version(), &offer.version, program, session)
 }
 
 fn roll_back(session: &Session) -> Result {
@@ -139,10 +139,10 @@ fn roll_back(session: &Session) -> Result {
     let version = block_on(version(&previous))?;
     program.roll_back()?;
     drop(lock);
-    told(&own_version(), &version, &program, session)
+    outcome(&own_version(), &version, &program, session)
 }
 
-fn told(from: &Version, to: &Version, program: &Program, session: &Session) -> Result {
+fn outcome(from: &Version, to: &Version, program: &Program, session: &Session) -> Result {
     let (path, previous) = (&program.path, program.previous());
     let updated = json!({
         "updated": true,
@@ -190,7 +190,7 @@ async fn check_version(path: &Path, expected: &Version) -> Result {
 }
 
 async fn version(path: &Path) -> Result<Version> {
-    let said = tokio::time::timeout(MAX_WAIT, said(path)).await;
+    let said = tokio::time::timeout(MAX_WAIT, printed_version(path)).await;
     let what = match said {
         Ok(Ok(text)) => {
             // A line such as `agent 1.2.3`.
@@ -208,7 +208,7 @@ async fn version(path: &Path) -> Result<Version> {
         .hint("nothing was changed; report this to the publisher"))
 }
 
-async fn said(path: &Path) -> std::io::Result<String> {
+async fn printed_version(path: &Path) -> std::io::Result<String> {
     let mut child = Command::new(path)
         .arg("--version")
         .stdin(Stdio::null())

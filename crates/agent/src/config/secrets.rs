@@ -52,7 +52,7 @@ impl SecretPlace {
         Ok(document.section::<SecretsConfig>("secrets")?.store)
     }
 
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         word::<Self>(self as usize)
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn keychain() -> Keychain {
 }
 
 /// Why the keychain is unavailable, and the alternative.
-pub(crate) fn keychain_trouble(error: &io::Error) -> Diagnostic {
+pub(crate) fn keychain_problem(error: &io::Error) -> Diagnostic {
     Diagnostic::configuration("cannot use the keychain")
         .because(error)
         .hint("unlock it, for example by logging in to the desktop, and try again")
@@ -124,7 +124,7 @@ impl SecretsFile {
         let text = match place {
             SecretPlace::File => read(path)?,
             SecretPlace::Keychain => {
-                keychain().read(path).map_err(|error| keychain_trouble(&error))?
+                keychain().read(path).map_err(|error| keychain_problem(&error))?
             }
         };
         let text = text.unwrap_or_default();
@@ -221,7 +221,7 @@ impl SecretsFile {
             _ if !self.is_changed => Ok(()),
             SecretPlace::File => write(&self.path, &self.text),
             SecretPlace::Keychain => {
-                keychain().write(&self.path, &self.text).map_err(|error| keychain_trouble(&error))
+                keychain().write(&self.path, &self.text).map_err(|error| keychain_problem(&error))
             }
         }
     }

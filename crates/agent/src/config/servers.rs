@@ -57,7 +57,7 @@ impl ServersFile {
     }
 
     /// The names of servers without duplicates; fails if one does not exist.
-    pub(crate) fn known(&self, names: &[String]) -> Result<Vec<String>> {
+    pub(crate) fn existing(&self, names: &[String]) -> Result<Vec<String>> {
         let mut known: Vec<String> = Vec::new();
         for name in names {
             if self.server(name).is_none() {

@@ -100,7 +100,7 @@ impl Part {
     }
 
     /// Syncs it and moves it to its destination.
-    pub(super) fn put(self, place: &Destination<'_>) -> Result<(), Error> {
+    pub(super) fn publish(self, place: &Destination<'_>) -> Result<(), Error> {
         let failed = |error: &io::Error| Error::of_file(place.path, error);
         let ready = self.file.set_permissions(fs::Permissions::from_mode(place.mode));
         ready.and_then(|()| self.file.sync_all()).map_err(|error| failed(&error))?;

@@ -19,7 +19,7 @@ use crate::output::{Color, Output, Style, Volume};
 use crate::session::Session;
 
 /// A folder, and what is wanted in it.
-struct Ground {
+struct Fixture {
     folder: TempDir,
     limits: Limits,
 }
@@ -51,7 +51,7 @@ fn member(url: &str) -> Member {
     Member::of(Settings::open_to_all(base).unwrap(), &session).unwrap()
 }
 
-impl Ground {
+impl Fixture {
     fn new() -> Self {
         let limits = Limits {
             silence: Duration::from_secs(20),

@@ -48,7 +48,7 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         Error::Exited { .. } | Error::OutputClosed { .. } => {
             one(format!("run its command directly to see its output: {}", command_line(entry)))
         }
-        Error::SignIn { challenge } => sign_in::wanted(challenge.as_deref(), entry),
+        Error::SignIn { challenge } => sign_in::required(challenge.as_deref(), entry),
         Error::Forbidden { challenge, .. } => {
             sign_in::forbidden(challenge.as_deref(), entry, granted)
         }

@@ -28,7 +28,7 @@ impl PersonApprover {
         Arc::new(Self { person, asked: AtomicBool::new(false) })
     }
 
-    pub(crate) fn asked(&self) -> bool {
+    pub(crate) fn has_asked(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }
 }

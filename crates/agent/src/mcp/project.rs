@@ -40,7 +40,7 @@ pub(crate) enum ApprovalState {
 }
 
 impl ApprovalState {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Approved => "approved",
             Self::New => "not approved",

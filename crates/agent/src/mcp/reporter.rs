@@ -91,7 +91,7 @@ impl Reporter {
         self.happened.notified().await;
     }
 
-    pub(crate) fn kept(&self) -> Vec<String> {
+    pub(crate) fn messages(&self) -> Vec<String> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
@@ -105,7 +105,7 @@ impl Reporter {
         if self.output.is_json() {
             self.output.warn(format!("{server}: {text}"));
         } else {
-            self.say(format!("{WARNING}warning:{WARNING:#} {server}: {text}"));
+            self.show(format!("{WARNING}warning:{WARNING:#} {server}: {text}"));
         }
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         if warnings.len() < MAX_WARNINGS {
@@ -113,7 +113,7 @@ impl Reporter {
         }
     }
 
-    pub(crate) fn say(&self, text: String) {
+    pub(crate) fn show(&self, text: String) {
         if self.place == MessageSink::Notes && !self.is_held() {
             self.spinner.suspend(|| self.output.note(text));
             return;
@@ -135,7 +135,7 @@ impl Reporter {
     fn log(&self, server: &str, level: &str, text: &str) {
         let line = format!("{server}: {}: {}", self.shown.line(level), self.shown.line(text));
         let grave = matches!(level, "warning" | "error" | "critical" | "alert" | "emergency");
-        if grave { self.say(line) } else { self.detail(&line) }
+        if grave { self.show(line) } else { self.detail(&line) }
     }
 }
 
@@ -150,7 +150,7 @@ impl Observer for Reporter {
             ClientEvent::Tools { server, added, removed, changed } => {
                 let changes =
                     changes(&[("added", &added), ("removed", &removed), ("changed", &changed)]);
-                self.say(format!("{server}: tools {}", self.shown.line(&changes)));
+                self.show(format!("{server}: tools {}", self.shown.line(&changes)));
             }
         }
         self.happened.notify_one();

@@ -9,7 +9,7 @@ fn process_output_is_shown_with_the_error() {
     let (stderr, noise) = ("one\ntwo\n".to_owned(), Some("hello".to_owned()));
     let output = mcp_client::error::ServerOutput { stderr, noise };
     let error = mcp_client::Error::Exited { exit, output };
-    let (summary, lines) = told(&shown, &error);
+    let (summary, lines) = error_lines(&shown, &error);
     assert_eq!(summary, "the server exited with status 3");
     assert_eq!(
         lines,

@@ -78,7 +78,7 @@ impl<'a> RetryingMember<'a> {
                 Err(trouble) => trouble,
             };
             let Some(pause) = tries.pause(&trouble) else { return Err(self.diagnostic(&trouble)) };
-            self.tell(&trouble, pause);
+            self.report(&trouble, pause);
             tokio::time::sleep(pause).await;
         }
     }
@@ -106,7 +106,7 @@ impl<'a> RetryingMember<'a> {
     }
 
     /// Prints the cost of a charged answer and, if verbose, its receipt.
-    pub(crate) fn tell_cost(&self, answer: &MemberResponse) {
+    pub(crate) fn report_cost(&self, answer: &MemberResponse) {
         if let Some(cost) = answer.cost() {
             self.output.note(format!("cost: {cost}"));
         }
@@ -125,7 +125,7 @@ impl<'a> RetryingMember<'a> {
         }
     }
 
-    pub(crate) fn tell(&self, trouble: &MemberError, pause: Duration) {
+    pub(crate) fn report(&self, trouble: &MemberError, pause: Duration) {
         let seconds = pause.as_secs_f64().ceil();
         self.output.warn(format!("{}; retrying in {seconds} s", trouble.line()));
     }

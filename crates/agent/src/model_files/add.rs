@@ -71,6 +71,6 @@ pub(crate) async fn add(
         sha256: poured.sha256.to_string(),
         added: session.clock.now().to_string(),
     };
-    shelf.put(poured.path, name, &record)?;
+    shelf.publish(poured.path, name, &record)?;
     Ok(AddedModel { about, record, is_replaced })
 }

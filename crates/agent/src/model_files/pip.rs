@@ -187,7 +187,7 @@ fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {
             status.code().map_or("was killed".to_owned(), |code| format!("exited with {code}"));
         Diagnostic::peer(format!("pip {how} while downloading `{requirement}`"))
     };
-    diagnostic.causes(told(said)).hint(OTHERWISE)
+    diagnostic.causes(summary(said)).hint(OTHERWISE)
 }
 
 const NO_NETWORK: &[&str] = &[
@@ -204,7 +204,7 @@ const NO_NETWORK: &[&str] = &[
 ];
 
 /// The last errors of the output, else its last lines.
-fn told(said: &str) -> Vec<String> {
+fn summary(said: &str) -> Vec<String> {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     let errors: Vec<&str> = lines().filter(|line| line.starts_with("ERROR:")).collect();
     let lines = if errors.is_empty() { lines().collect() } else { errors };

@@ -28,7 +28,7 @@ impl Staging {
     pub(super) fn open(shelf: &ModelDir, name: &Name) -> Result<Self> {
         let staging = Self { folder: shelf.folder().join(NAME).join(name.as_str()) };
         staging.clear_growing();
-        for folder in [staging.growing(), staging.whole()] {
+        for folder in [staging.growing(), staging.complete_folder()] {
             private_folder(&folder).or_cannot("create", &folder)?;
         }
         Ok(staging)
@@ -39,21 +39,21 @@ impl Staging {
         self.folder.join("growing")
     }
 
-    pub(super) fn whole(&self) -> PathBuf {
+    pub(super) fn complete_folder(&self) -> PathBuf {
         self.folder.join("whole")
     }
 
     /// A complete file with this extension, from an earlier attempt or this one.
     pub(super) fn left_over(&self, ending: &str) -> Option<PathBuf> {
-        of_ending(&self.whole(), ending).into_iter().next()
+        of_ending(&self.complete_folder(), ending).into_iter().next()
     }
 
     /// Stores a complete file and removes the previous one.
-    pub(super) fn keep(&self, file: &Path) -> io::Result<PathBuf> {
+    pub(super) fn store(&self, file: &Path) -> io::Result<PathBuf> {
         self.forget();
         let name = file.file_name().ok_or(io::ErrorKind::NotFound)?;
-        let to = self.whole().join(name);
-        fs::create_dir_all(self.whole())?;
+        let to = self.complete_folder().join(name);
+        fs::create_dir_all(self.complete_folder())?;
         fs::rename(file, &to)?;
         Ok(to)
     }
@@ -61,7 +61,7 @@ impl Staging {
     /// Deletes the complete file: it is no longer needed, or was invalid.
     pub(super) fn forget(&self) {
         // The next attempt would check and delete a leftover.
-        let _ = fs::remove_dir_all(self.whole());
+        let _ = fs::remove_dir_all(self.complete_folder());
     }
 
     fn clear_growing(&self) {
@@ -74,7 +74,7 @@ impl Drop for Staging {
         self.clear_growing();
         // Remove the folders that are empty.
         let all = self.folder.parent().unwrap_or(&self.folder);
-        for folder in [&self.whole(), &self.folder, all] {
+        for folder in [&self.complete_folder(), &self.folder, all] {
             match fs::remove_dir(folder) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => break,
                 _ => {}

@@ -193,7 +193,7 @@ impl Editor {
 
     /// The output that updates the display.
     fn redraw(&mut self) -> String {
-        let wanted = self.look();
+        let wanted = self.masked();
         if wanted == self.shown {
             return String::new();
         }
@@ -203,7 +203,7 @@ impl Editor {
     }
 
     /// The beginning of a known word; for anything else, which may be a secret, only its length.
-    fn look(&self) -> String {
+    fn masked(&self) -> String {
         let line = String::from_utf8_lossy(&self.line);
         let begins = |word: &&str| word.starts_with(&line.to_ascii_lowercase());
         if line.is_empty() || self.words.iter().any(begins) {

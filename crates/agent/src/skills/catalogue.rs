@@ -144,7 +144,7 @@ impl Catalogue {
     }
 
     /// Prints problems and hidden skills.
-    pub(crate) fn tell(&self, session: &Session) {
+    pub(crate) fn report(&self, session: &Session) {
         for problem in self.problems.iter().take(MAX_TOLD) {
             session.output.warn(format!("skipped: {}", problem.line()));
         }

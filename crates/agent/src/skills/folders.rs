@@ -25,7 +25,7 @@ pub(crate) enum SkillScope {
 }
 
 impl SkillScope {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Home => "home",
             Self::Project => "project",

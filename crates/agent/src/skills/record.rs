@@ -20,7 +20,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
             Self::Stale => "stale",
@@ -114,7 +114,7 @@ impl SkillRecord {
 
     /// Sets its state; returns the event to count.
     pub(crate) fn becomes(&mut self, state: State) -> Option<SkillAction> {
-        let counted = state_change(self.state.word(), state.word());
+        let counted = state_change(self.state.as_str(), state.as_str());
         self.state = state;
         counted
     }

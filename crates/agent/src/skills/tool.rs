@@ -77,16 +77,16 @@ impl LoadSkill {
         let skill = opened.map_err(|problem| problem.line())?;
         match text("file")? {
             Some(file) => further(&skill, file),
-            None => self.whole(&skill),
+            None => self.instructions(&skill),
         }
     }
 
     /// The instructions. Loading them counts as a use.
-    fn whole(&self, skill: &Skill) -> Result<String, String> {
+    fn instructions(&self, skill: &Skill) -> Result<String, String> {
         let document = skill.located.document().map_err(|problem| problem.line())?;
         if let Err(diagnostic) = self.log.used(&skill.located) {
             let line = printable(&diagnostic.line());
-            self.reporter.say(format!("cannot record the use of {}: {line}", skill.name()));
+            self.reporter.show(format!("cannot record the use of {}: {line}", skill.name()));
         }
         let folder = &skill.located.folder;
         let files = folder.files();

@@ -17,7 +17,7 @@ use usage_metrics::validate::parse_date_time;
 use uuid::Uuid;
 
 use crate::diagnostic::Diagnostic;
-use crate::metrics_recorder::store_trouble;
+use crate::metrics_recorder::store_problem;
 
 #[derive(Debug)]
 pub(super) struct Reading {
@@ -51,7 +51,7 @@ impl Reading {
     pub(super) fn package(&self, id: &str) -> Result<Vec<u8>, ReadError> {
         let missing = Diagnostic::failed("no package with this id")
             .hint("packages are removed after a while; check the list again");
-        let made = self.store()?.packages().map_err(|error| self.trouble(&error))?;
+        let made = self.store()?.packages().map_err(|error| self.problem(&error))?;
         let found = made.into_iter().find(|package| package.package_id == id);
         Ok(found.ok_or(ReadError::absent(missing))?.bytes)
     }
@@ -60,7 +60,7 @@ impl Reading {
         let now = self.clock.now();
         let store = self.store()?;
         let StoreContents { made, next } =
-            store.contents().map_err(|error| self.trouble(&error))?;
+            store.contents().map_err(|error| self.problem(&error))?;
 
         let mut totals = Totals::new();
         let mut packages = Vec::with_capacity(next.len() + made.len());
@@ -93,7 +93,7 @@ impl Reading {
             }
         }
         let data = json!({
-            "install_id": store.install_id().map_err(|error| self.trouble(&error))?,
+            "install_id": store.install_id().map_err(|error| self.problem(&error))?,
             "folder": self.folder.root().display().to_string(),
             "outbox": self.folder.outbox().display().to_string(),
             "read_at": now.to_string(),
@@ -108,21 +108,21 @@ impl Reading {
 
     fn store(&self) -> Result<Store, ReadError> {
         Store::existing(&self.folder, Uuid::new_v4)
-            .map_err(|error| self.trouble(&error))?
-            .ok_or_else(|| self.trouble(&store::Error::Gone))
+            .map_err(|error| self.problem(&error))?
+            .ok_or_else(|| self.problem(&store::Error::Gone))
     }
 
     fn drafts(&self) -> Result<Vec<Package>, ReadError> {
-        self.store()?.drafts(PackageScope::All).map_err(|error| self.trouble(&error))
+        self.store()?.drafts(PackageScope::All).map_err(|error| self.problem(&error))
     }
 
-    fn trouble(&self, error: &store::Error) -> ReadError {
+    fn problem(&self, error: &store::Error) -> ReadError {
         let status = match error.kind() {
             ErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Gone => StatusCode::NOT_FOUND,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        let diagnostic = store_trouble(&self.folder, error);
+        let diagnostic = store_problem(&self.folder, error);
         ReadError { status, diagnostic }
     }
 }

@@ -24,31 +24,31 @@ use crate::gateway::Served;
 pub(super) use crate::tasks::launched as entry;
 
 /// A home with a service, and a model server behind it.
-pub(super) struct Ground {
-    pub(super) bench: TestHome,
+pub(super) struct Fixture {
+    pub(super) agent: TestHome,
     pub(super) upstream: Upstream,
     /// Where the service is, whenever it is up.
     address: String,
     served: Option<Served>,
 }
 
-impl Ground {
+impl Fixture {
     pub(super) fn new() -> Self {
         let upstream = Upstream::start();
         upstream.want_no_key();
         upstream.set_models(&["first", "second"]);
-        let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
+        let agent = TestHome::new(env!("CARGO_BIN_EXE_agent"));
         let free = port::free();
-        let mut ground = Self { bench, upstream, address: free.to_string(), served: None };
-        ground.up();
-        ground.configure("");
-        ground
+        let mut fixture = Self { agent, upstream, address: free.to_string(), served: None };
+        fixture.up();
+        fixture.configure("");
+        fixture
     }
 
     /// Starts the service.
     pub(super) fn up(&mut self) {
         let server = format!("ollama={}", self.upstream.base_url());
-        let mut command = self.bench.command(["up", "--no-discover", "--listen"]);
+        let mut command = self.agent.command(["up", "--no-discover", "--listen"]);
         command.args([&self.address, "--server", &server]).env("USER", "me");
         self.served = Some(Served::start(&mut command));
     }
@@ -63,7 +63,7 @@ impl Ground {
         let servers = if servers.is_empty() { " {}\n".to_owned() } else { format!("\n{servers}") };
         let text =
             format!("model: ollama/first\ntask:\n  member_tools: false\nmcp_servers:{servers}");
-        fs::write(self.bench.home().join("config.yaml"), text).unwrap();
+        fs::write(self.agent.home().join("config.yaml"), text).unwrap();
     }
 
     /// What the model says next.
@@ -72,7 +72,7 @@ impl Ground {
     }
 
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.bench.command(["chat"].iter().chain(arguments));
+        let mut command = self.agent.command(["chat"].iter().chain(arguments));
         command.env("AGENT_BASE_URL", format!("http://{}/v1", self.address));
         command
     }
@@ -107,8 +107,8 @@ impl Ground {
 
     /// A text without what is different in every run.
     pub(super) fn plain(&self, text: &str) -> String {
-        let text = text.replace(&self.bench.home().display().to_string(), "[home]");
-        let text = text.replace(&self.bench.work().display().to_string(), "[work]");
+        let text = text.replace(&self.agent.home().display().to_string(), "[home]");
+        let text = text.replace(&self.agent.work().display().to_string(), "[work]");
         text.replace(&self.address, "[address]")
     }
 }

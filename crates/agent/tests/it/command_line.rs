@@ -5,31 +5,31 @@ use std::process::Stdio;
 
 use agent_test_support::command::{ProgramOutput, TestHome};
 
-pub(crate) fn bench() -> TestHome {
+pub(crate) fn agent() -> TestHome {
     TestHome::new(env!("CARGO_BIN_EXE_agent"))
 }
 
 #[test]
 fn version_and_help_are_printed_to_stdout() {
-    let bench = bench();
-    let version = bench.run(["--version"]);
+    let agent = agent();
+    let version = agent.run(["--version"]);
     assert_eq!(version.stdout, format!("agent {}\n", env!("CARGO_PKG_VERSION")));
     assert_eq!((version.code, &*version.stderr), (0, ""));
-    let help = bench.run(["metrics", "validate", "--help"]);
+    let help = agent.run(["metrics", "validate", "--help"]);
     assert_eq!((help.code, &*help.stderr), (0, ""));
     assert!(help.stdout.contains("Examples:"), "{}", help.stdout);
 }
 
 #[test]
 fn help_fits_narrow_terminals() {
-    let bench = bench();
+    let agent = agent();
     let reference = include_str!("../../../../docs/cli.md");
     let commands = reference.lines().filter_map(|line| line.strip_prefix("## agent"));
     let commands: Vec<Vec<&str>> = commands.map(|it| it.split_whitespace().collect()).collect();
     assert!(commands.len() > 90, "{}", commands.len());
     for (columns, indent) in [(80, 0), (40, 12)] {
         for command in &commands {
-            let mut program = bench.command(command.iter().chain(&["--help"]));
+            let mut program = agent.command(command.iter().chain(&["--help"]));
             let help = ProgramOutput::of(program.env("COLUMNS", columns.to_string()), b"");
             assert_eq!(help.code, 0, "{command:?}");
             let text = help.stdout.split("Examples:").next().unwrap();
@@ -50,8 +50,8 @@ fn help_fits_narrow_terminals() {
 #[cfg(target_os = "linux")]
 #[test]
 fn mimalloc_is_the_global_allocator() {
-    let bench = bench();
-    let told = bench.command(["--version"]).env("MIMALLOC_SHOW_STATS", "1").output().unwrap();
+    let agent = agent();
+    let told = agent.command(["--version"]).env("MIMALLOC_SHOW_STATS", "1").output().unwrap();
     let told = String::from_utf8(told.stderr).unwrap();
     let mut figures = told.lines().filter_map(|line| line.split_once(':'));
     let (_, pages) = figures.find(|(name, _)| name.trim() == "pages").unwrap();
@@ -61,12 +61,12 @@ fn mimalloc_is_the_global_allocator() {
 
 #[test]
 fn every_command_has_a_help_page_with_examples() {
-    let bench = bench();
+    let agent = agent();
     for command in [
         "status", "on", "off", "show", "package", "validate", "lint", "merge", "export", "view",
         "catalogue", "schema", "reset-id",
     ] {
-        let help = bench.run(["metrics", command, "--help"]);
+        let help = agent.run(["metrics", command, "--help"]);
         assert_eq!(help.code, 0, "{command}");
         let example = format!("  agent metrics {command}");
         assert!(help.stdout.contains("Examples:") && help.stdout.contains(&example), "{command}");
@@ -75,7 +75,7 @@ fn every_command_has_a_help_page_with_examples() {
 
 #[test]
 fn every_gateway_command_has_a_help_page_with_examples() {
-    let bench = bench();
+    let agent = agent();
     for command in [
         "serve", "check", "migrate", "member", "member create", "member list", "member show",
         "member rename", "member block", "member unblock", "member top-up", "member adjust", "key",
@@ -84,7 +84,7 @@ fn every_gateway_command_has_a_help_page_with_examples() {
         "provider test", "audit", "backup", "restore", "example",
     ] {
         let words = ["gateway"].into_iter().chain(command.split(' ')).chain(["--help"]);
-        let help = bench.run(words);
+        let help = agent.run(words);
         let example = format!("  agent gateway {command}");
         let is_whole = help.stdout.contains("Examples:") && help.stdout.contains(&example);
         assert!(help.code == 0 && is_whole, "{command}: {}", help.stdout);
@@ -93,24 +93,24 @@ fn every_gateway_command_has_a_help_page_with_examples() {
 
 #[test]
 fn usage_errors_exit_with_2_in_text_and_json() {
-    let bench = bench();
-    let human = bench.run(["metrics", "vlidate"]);
+    let agent = agent();
+    let human = agent.run(["metrics", "vlidate"]);
     assert_eq!(human.code, 2);
     assert!(human.stderr.starts_with("error: unrecognized subcommand 'vlidate'"), "{human:?}");
-    let json = bench.run(["metrics", "vlidate", "--json"]);
+    let json = agent.run(["metrics", "vlidate", "--json"]);
     assert_eq!((json.code, &*json.stdout), (2, ""));
     let error: serde_json::Value = serde_json::from_str(&json.stderr).unwrap();
     assert_eq!(error["error"]["kind"], "usage");
     let message = error["error"]["message"].as_str().unwrap();
     assert!(message.starts_with("unrecognized subcommand 'vlidate' tip: "), "{message}");
     assert_eq!(error["error"]["hints"][0], "see `agent metrics --help`");
-    let nothing = bench.run::<&str>([]);
+    let nothing = agent.run::<&str>([]);
     assert_eq!((nothing.code, &*nothing.stdout), (2, ""));
 }
 
 #[test]
 fn errors_are_one_json_object_with_json_output() {
-    let run = bench().run(["metrics", "show", "--json"]);
+    let run = agent().run(["metrics", "show", "--json"]);
     assert_eq!((run.code, &*run.stdout), (1, ""));
     insta::assert_snapshot!(run.stderr, @r#"
     {"error":{"causes":[],"hints":["turn recording on with `agent metrics on`"],"kind":"failed","message":"no metrics have been recorded"}}
@@ -119,8 +119,8 @@ fn errors_are_one_json_object_with_json_output() {
 
 #[test]
 fn a_closed_stdout_is_not_an_error() {
-    let bench = bench();
-    let mut command = bench.command(["metrics", "schema"]);
+    let agent = agent();
+    let mut command = agent.command(["metrics", "schema"]);
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
     let mut first = [0; 1];
@@ -133,22 +133,22 @@ fn a_closed_stdout_is_not_an_error() {
 
 #[test]
 fn completions_exist_for_every_shell() {
-    let bench = bench();
+    let agent = agent();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let run = bench.run(["completions", shell]);
+        let run = agent.run(["completions", shell]);
         assert_eq!(run.code, 0, "{shell}");
         assert!(run.stdout.contains("reset-id"), "{shell}");
     }
-    let run = bench.run(["completions", "bash", "--json"]);
+    let run = agent.run(["completions", "bash", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(value["shell"], "bash");
 }
 
 #[test]
 fn colour_is_used_only_at_terminals_that_allow_it() {
-    let bench = bench();
+    let agent = agent();
     let run = |force: bool, no_color: Option<&str>, arguments: &[&str]| {
-        let mut command = bench.command(arguments);
+        let mut command = agent.command(arguments);
         if force {
             command.env("CLICOLOR_FORCE", "1");
         }
@@ -166,8 +166,8 @@ fn colour_is_used_only_at_terminals_that_allow_it() {
 
 #[test]
 fn invalid_home_and_profile_are_rejected() {
-    let bench = bench();
-    let mut command = bench.command(["metrics", "status"]);
+    let agent = agent();
+    let mut command = agent.command(["metrics", "status"]);
     command.env_remove("AGENT_HOME");
     insta::assert_snapshot!(ProgramOutput::of(&mut command, b"").transcript(), @r"
     exit code: 3
@@ -178,14 +178,14 @@ fn invalid_home_and_profile_are_rejected() {
     ");
     // Who needs no home need not have one.
     for arguments in [&["metrics", "schema"][..], &["completions", "bash"]] {
-        let mut command = bench.command(arguments);
+        let mut command = agent.command(arguments);
         assert_eq!(
             ProgramOutput::of(command.env_remove("AGENT_HOME"), b"").code,
             0,
             "{arguments:?}"
         );
     }
-    insta::assert_snapshot!(bench.run(["--profile", "../x", "metrics", "status"]).transcript(), @r"
+    insta::assert_snapshot!(agent.run(["--profile", "../x", "metrics", "status"]).transcript(), @r"
     exit code: 2
     ----- stdout -----
     ----- stderr -----
@@ -196,18 +196,18 @@ fn invalid_home_and_profile_are_rejected() {
 
 #[test]
 fn profile_names_are_limited_to_64_characters() {
-    let bench = bench();
+    let agent = agent();
     for (length, code) in [(64, 0), (65, 2)] {
         let name = "p".repeat(length);
-        assert_eq!(bench.run(["metrics", "status", "--profile", &name]).code, code, "{length}");
+        assert_eq!(agent.run(["metrics", "status", "--profile", &name]).code, code, "{length}");
     }
 }
 
 #[test]
 fn profiles_have_separate_files() {
-    let bench = bench();
-    assert_eq!(bench.run(["metrics", "on", "--profile", "work"]).code, 0);
-    assert!(bench.home().join("profiles/work/metrics/metrics.sqlite3").exists());
-    assert!(!bench.home().join("metrics").exists());
-    assert!(!bench.home().join("config.yaml").exists());
+    let agent = agent();
+    assert_eq!(agent.run(["metrics", "on", "--profile", "work"]).code, 0);
+    assert!(agent.home().join("profiles/work/metrics/metrics.sqlite3").exists());
+    assert!(!agent.home().join("metrics").exists());
+    assert!(!agent.home().join("config.yaml").exists());
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 /// The schema that a command prints, and the paths of what it finds wrong with a file.
 fn faults(arguments: &[&str], file: &Value) -> Vec<String> {
-    let run = bench().run(arguments);
+    let run = agent().run(arguments);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let schema: Value = serde_json::from_str(&run.stdout).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();

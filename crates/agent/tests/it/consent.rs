@@ -15,17 +15,17 @@ use usage_metrics::recorder::{FlushResult, Recorder, Settings};
 use usage_metrics::store::{CounterBatch, Store, StoreFolder};
 use uuid::Uuid;
 
-use crate::command_line::bench;
+use crate::command_line::agent;
 use crate::packages::{fill, resource};
 
-fn status(bench: &TestHome) -> Value {
-    let run = bench.run(["metrics", "status", "--json"]);
+fn status(agent: &TestHome) -> Value {
+    let run = agent.run(["metrics", "status", "--json"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     serde_json::from_str(&run.stdout).unwrap()
 }
 
-fn redacted(bench: &TestHome, run: &ProgramOutput) -> String {
-    let home = bench.home().display().to_string();
+fn redacted(agent: &TestHome, run: &ProgramOutput) -> String {
+    let home = agent.home().display().to_string();
     let text = run.transcript().replace(&home, "[home]");
     // Ids and sizes differ from run to run.
     text.lines()
@@ -40,7 +40,7 @@ fn redacted(bench: &TestHome, run: &ProgramOutput) -> String {
 
 #[test]
 fn no_file_is_created_before_metrics_are_enabled() {
-    let bench = bench();
+    let agent = agent();
     for command in [
         vec!["metrics", "status"],
         vec!["metrics", "show"],
@@ -51,10 +51,10 @@ fn no_file_is_created_before_metrics_are_enabled() {
         vec!["metrics", "off", "--purge"],
         vec!["metrics", "view", "--no-open"],
     ] {
-        bench.run(command);
+        agent.run(command);
     }
-    assert!(!bench.home().exists());
-    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "status"])), @"
+    assert!(!agent.home().exists());
+    insta::assert_snapshot!(redacted(&agent, &agent.run(["metrics", "status"])), @"
     exit code: 0
     ----- stdout -----
     Recording is off: this is the default.
@@ -66,8 +66,8 @@ fn no_file_is_created_before_metrics_are_enabled() {
 
 #[test]
 fn metrics_are_enabled_shown_disabled_and_purged() {
-    let bench = bench();
-    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "on"])), @r"
+    let agent = agent();
+    insta::assert_snapshot!(redacted(&agent, &agent.run(["metrics", "on"])), @r"
     exit code: 0
     ----- stdout -----
     Recording is on. Counters are kept in [home]/metrics and never leave this machine.
@@ -75,11 +75,11 @@ fn metrics_are_enabled_shown_disabled_and_purged() {
     ----- stderr -----
     ");
     assert_eq!(
-        fs::read_to_string(bench.home().join("config.yaml")).unwrap(),
+        fs::read_to_string(agent.home().join("config.yaml")).unwrap(),
         "metrics:\n  mode: local\n"
     );
-    fill(&bench);
-    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "status"])), @"
+    fill(&agent);
+    insta::assert_snapshot!(redacted(&agent, &agent.run(["metrics", "status"])), @"
     exit code: 0
     ----- stdout -----
     Recording is on: set in the configuration.
@@ -94,27 +94,27 @@ fn metrics_are_enabled_shown_disabled_and_purged() {
     New counts are for version 0.1.0 on linux x86_64, installed by git.
     ----- stderr -----
     ");
-    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "off"])), @r"
+    insta::assert_snapshot!(redacted(&agent, &agent.run(["metrics", "off"])), @r"
     exit code: 0
     ----- stdout -----
     Recording is off. Recorded data remains in [home]/metrics; remove it with `agent metrics off --purge`.
     ----- stderr -----
     ");
-    assert_eq!(status(&bench)["mode"], "off");
-    assert_eq!(status(&bench)["holds"]["counted"], 12);
-    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "off", "--purge"])), @r"
+    assert_eq!(status(&agent)["mode"], "off");
+    assert_eq!(status(&agent)["holds"]["counted"], 12);
+    insta::assert_snapshot!(redacted(&agent, &agent.run(["metrics", "off", "--purge"])), @r"
     exit code: 0
     ----- stdout -----
     Recording is off. Everything in [home]/metrics was removed.
     ----- stderr -----
     ");
-    assert!(!bench.home().join("metrics").exists());
+    assert!(!agent.home().join("metrics").exists());
 }
 
 #[test]
 fn environment_disables_metrics_and_status_names_the_rule() {
-    let bench = bench();
-    bench.run(["metrics", "on"]);
+    let agent = agent();
+    agent.run(["metrics", "on"]);
     for (name, value, mode, rule) in [
         ("DO_NOT_TRACK", "1", "off", "the environment variable DO_NOT_TRACK is set"),
         ("DO_NOT_TRACK", "TRUE", "off", "the environment variable DO_NOT_TRACK is set"),
@@ -122,7 +122,7 @@ fn environment_disables_metrics_and_status_names_the_rule() {
         ("CI", "true", "off", "the environment variable CI indicates an unattended run"),
         ("CI", "", "local", "set in the configuration"),
     ] {
-        let mut command = bench.command(["metrics", "status", "--json"]);
+        let mut command = agent.command(["metrics", "status", "--json"]);
         let run = ProgramOutput::of(command.env(name, value), b"");
         let status: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(
@@ -135,14 +135,14 @@ fn environment_disables_metrics_and_status_names_the_rule() {
 
 #[test]
 fn configuration_comments_are_kept_and_errors_name_their_line() {
-    let bench = bench();
-    fs::create_dir_all(bench.home()).unwrap();
-    let path = bench.home().join("config.yaml");
+    let agent = agent();
+    fs::create_dir_all(agent.home()).unwrap();
+    let path = agent.home().join("config.yaml");
     let text = "# my settings\nmodel: gpt\nmetrics: # counters\n  retention_days: 7 # a week\n  mode: off\n";
     fs::write(&path, text).unwrap();
-    assert_eq!(bench.run(["metrics", "on"]).code, 0);
+    assert_eq!(agent.run(["metrics", "on"]).code, 0);
     assert_eq!(fs::read_to_string(&path).unwrap(), text.replace("mode: off", "mode: local"));
-    assert_eq!(status(&bench)["retention_days"], 7);
+    assert_eq!(status(&agent)["retention_days"], 7);
 
     for (text, transcript) in [
         (
@@ -157,42 +157,42 @@ fn configuration_comments_are_kept_and_errors_name_their_line() {
         ("metrics: [\n", "invalid configuration at [home]/config.yaml:"),
     ] {
         fs::write(&path, text).unwrap();
-        let run = bench.run(["metrics", "status"]);
+        let run = agent.run(["metrics", "status"]);
         assert_eq!(run.code, 3, "{text}");
-        let told = redacted(&bench, &run);
+        let told = redacted(&agent, &run);
         assert!(told.contains(transcript), "{text}\n{told}");
     }
 }
 
 #[test]
 fn reset_id_creates_a_new_installation_id() {
-    let bench = bench();
-    bench.run(["metrics", "on"]);
-    let before = status(&bench)["holds"]["install_id"].clone();
-    let told = bench.run(["metrics", "reset-id"]).stdout;
-    let after = status(&bench)["holds"]["install_id"].clone();
+    let agent = agent();
+    agent.run(["metrics", "on"]);
+    let before = status(&agent)["holds"]["install_id"].clone();
+    let told = agent.run(["metrics", "reset-id"]).stdout;
+    let after = status(&agent)["holds"]["install_id"].clone();
     assert_ne!(before, after);
     assert_eq!(told.trim(), after);
 }
 
 #[test]
 fn status_reports_a_damaged_full_or_read_only_store() {
-    let bench = bench();
-    bench.run(["metrics", "on"]);
-    fill(&bench);
-    fs::write(bench.home().join("metrics/metrics.sqlite3"), "no database").unwrap();
-    let run = bench.run(["metrics", "status"]);
+    let agent = agent();
+    agent.run(["metrics", "on"]);
+    fill(&agent);
+    fs::write(agent.home().join("metrics/metrics.sqlite3"), "no database").unwrap();
+    let run = agent.run(["metrics", "status"]);
     assert_eq!(run.code, 0);
     assert!(run.stdout.contains("/metrics: the store is corrupt"), "{}", run.stdout);
-    assert_eq!(status(&bench)["trouble"]["kind"], "damaged");
+    assert_eq!(status(&agent)["trouble"]["kind"], "damaged");
     // Turning it on again starts anew and says what became of the old one.
-    assert_eq!(bench.run(["metrics", "on"]).code, 0);
-    let run = bench.run(["metrics", "status"]);
+    assert_eq!(agent.run(["metrics", "on"]).code, 0);
+    let run = agent.run(["metrics", "status"]);
     assert!(run.stdout.contains("A damaged store was set aside: "), "{}", run.stdout);
 
     let disk = SmallDisk::mount(512 * 1024);
     let on_disk = |arguments: &[&str]| {
-        let mut command = bench.command(arguments);
+        let mut command = agent.command(arguments);
         ProgramOutput::of(command.env("AGENT_HOME", disk.path().join("home")), b"")
     };
     assert_eq!(on_disk(&["metrics", "on"]).code, 0);
@@ -212,9 +212,9 @@ fn status_reports_a_damaged_full_or_read_only_store() {
 
 #[test]
 fn off_stops_running_recorders_and_on_resumes_them() {
-    let bench = bench();
-    bench.run(["metrics", "on"]);
-    let folder = StoreFolder::new(bench.home().join("metrics"));
+    let agent = agent();
+    agent.run(["metrics", "on"]);
+    let folder = StoreFolder::new(agent.home().join("metrics"));
     let start = || {
         Recorder::start(Settings::new(
             folder.clone(),
@@ -227,16 +227,16 @@ fn off_stops_running_recorders_and_on_resumes_them() {
     let running = start();
     running.count_route("before", "lab");
     assert_eq!(running.flush(wait), FlushResult::Stored);
-    assert_eq!(bench.run(["metrics", "off"]).code, 0);
+    assert_eq!(agent.run(["metrics", "off"]).code, 0);
     running.count_route("during", "lab");
     assert_eq!(running.flush(wait), FlushResult::Stored, "nothing is left to keep");
-    assert_eq!(bench.run(["metrics", "on"]).code, 0);
+    assert_eq!(agent.run(["metrics", "on"]).code, 0);
     // What it would still keep would be stored now.
     assert_eq!(running.close(wait), FlushResult::Stored);
     let again = start();
     again.count_route("after", "lab");
     assert_eq!(again.close(wait), FlushResult::Stored);
-    let shown = bench.run(["metrics", "show"]).stdout;
+    let shown = agent.run(["metrics", "show"]).stdout;
     assert!(
         shown.contains("before") && shown.contains("after") && !shown.contains("during"),
         "{shown}"
@@ -245,9 +245,9 @@ fn off_stops_running_recorders_and_on_resumes_them() {
 
 #[test]
 fn uncounted_events_are_reported() {
-    let bench = bench();
-    bench.run(["metrics", "on"]);
-    let folder = StoreFolder::new(bench.home().join("metrics"));
+    let agent = agent();
+    agent.run(["metrics", "on"]);
+    let folder = StoreFolder::new(agent.home().join("metrics"));
     let mut store = Store::existing(&folder, Uuid::new_v4).unwrap().unwrap();
     let at = SystemClock.now();
     store
@@ -260,26 +260,26 @@ fn uncounted_events_are_reported() {
         }])
         .unwrap();
     drop(store);
-    assert_eq!(status(&bench)["holds"]["lost"], 7);
-    let told = bench.run(["metrics", "status"]).stdout;
+    assert_eq!(status(&agent)["holds"]["lost"], 7);
+    let told = agent.run(["metrics", "status"]).stdout;
     assert!(told.contains("7 events could not be counted"), "{told}");
 }
 
 #[test]
 fn an_oversized_configuration_is_rejected() {
-    let bench = bench();
-    fs::create_dir_all(bench.home()).unwrap();
-    fs::write(bench.home().join("config.yaml"), "#".repeat(4 * 1024 * 1024 + 1)).unwrap();
-    let run = bench.run(["metrics", "status"]);
+    let agent = agent();
+    fs::create_dir_all(agent.home()).unwrap();
+    fs::write(agent.home().join("config.yaml"), "#".repeat(4 * 1024 * 1024 + 1)).unwrap();
+    let run = agent.run(["metrics", "status"]);
     assert_eq!(run.code, 3);
     assert!(run.stderr.contains("is larger than 4194304 bytes"), "{}", run.stderr);
 }
 
 #[test]
 fn install_method_can_be_set_by_a_variable() {
-    let bench = bench();
-    assert_eq!(status(&bench)["resource"]["install_method"], "git", "it lies in a build folder");
-    let mut command = bench.command(["metrics", "status", "--json"]);
+    let agent = agent();
+    assert_eq!(status(&agent)["resource"]["install_method"], "git", "it lies in a build folder");
+    let mut command = agent.command(["metrics", "status", "--json"]);
     let run = ProgramOutput::of(command.env("AGENT_INSTALL_METHOD", "homebrew"), b"");
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(told["resource"]["install_method"], "homebrew");
@@ -287,50 +287,50 @@ fn install_method_can_be_set_by_a_variable() {
 
 #[test]
 fn off_and_purge_work_with_an_invalid_configuration() {
-    let bench = bench();
-    bench.run(["metrics", "on"]);
-    fill(&bench);
-    fs::write(bench.home().join("config.yaml"), "metrics:\n  mode: lokal\n").unwrap();
-    let run = bench.run(["metrics", "off", "--purge"]);
+    let agent = agent();
+    agent.run(["metrics", "on"]);
+    fill(&agent);
+    fs::write(agent.home().join("config.yaml"), "metrics:\n  mode: lokal\n").unwrap();
+    let run = agent.run(["metrics", "off", "--purge"]);
     assert_eq!(run.code, 3, "the mistake is still told");
-    assert!(!bench.home().join("metrics").exists(), "but the data is gone");
+    assert!(!agent.home().join("metrics").exists(), "but the data is gone");
 }
 
 #[test]
 fn on_creates_nothing_if_the_configuration_is_not_editable() {
-    let bench = bench();
-    fs::create_dir_all(bench.home()).unwrap();
-    fs::write(bench.home().join("config.yaml"), "{model: x}\n").unwrap();
-    let run = bench.run(["metrics", "on"]);
+    let agent = agent();
+    fs::create_dir_all(agent.home()).unwrap();
+    fs::write(agent.home().join("config.yaml"), "{model: x}\n").unwrap();
+    let run = agent.run(["metrics", "on"]);
     assert_eq!(run.code, 3);
     assert!(run.stderr.contains("hint: set `mode: local` under `metrics:` yourself"), "{run:?}");
-    assert!(!bench.home().join("metrics").exists());
+    assert!(!agent.home().join("metrics").exists());
 }
 
 #[test]
 fn a_symlinked_configuration_remains_a_symlink() {
-    let bench = bench();
-    fs::create_dir_all(bench.home()).unwrap();
-    let real = bench.work().join("dotfiles.yaml");
+    let agent = agent();
+    fs::create_dir_all(agent.home()).unwrap();
+    let real = agent.work().join("dotfiles.yaml");
     fs::write(&real, "model: x\n").unwrap();
-    let link = bench.home().join("config.yaml");
+    let link = agent.home().join("config.yaml");
     std::os::unix::fs::symlink(&real, &link).unwrap();
-    assert_eq!(bench.run(["metrics", "on"]).code, 0);
+    assert_eq!(agent.run(["metrics", "on"]).code, 0);
     assert!(link.is_symlink());
     assert_eq!(fs::read_to_string(real).unwrap(), "model: x\nmetrics:\n  mode: local\n");
 }
 
 #[test]
 fn non_utf8_variables_are_accepted() {
-    let bench = bench();
-    bench.run(["metrics", "on"]);
+    let agent = agent();
+    agent.run(["metrics", "on"]);
     let odd = OsStr::from_bytes(b"\xff");
-    let mut command = bench.command(["metrics", "status", "--json"]);
+    let mut command = agent.command(["metrics", "status", "--json"]);
     let run = ProgramOutput::of(command.env("CI", odd), b"");
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(told["mode"], "off");
-    let home = bench.work().join(odd);
-    let mut command = bench.command(["metrics", "on"]);
+    let home = agent.work().join(odd);
+    let mut command = agent.command(["metrics", "on"]);
     assert_eq!(ProgramOutput::of(command.env("AGENT_HOME", &home), b"").code, 0);
     assert!(home.join("metrics").is_dir());
 }

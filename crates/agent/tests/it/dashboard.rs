@@ -19,7 +19,7 @@ use agent_test_support::mcp::{everything_stdio, filesystem_stdio};
 use agent_test_support::wait::DEADLINE;
 use serde_json::Value;
 
-use crate::tasks::{World, launched};
+use crate::tasks::{Setup, launched};
 
 /// A dashboard that runs, and the link that it printed.
 struct Dashboard {
@@ -28,8 +28,8 @@ struct Dashboard {
 }
 
 impl Dashboard {
-    fn start(world: &World) -> Self {
-        Self::with(&mut world.command(["--json", "dashboard", "--no-open"]))
+    fn start(setup: &Setup) -> Self {
+        Self::with(&mut setup.command(["--json", "dashboard", "--no-open"]))
     }
 
     fn with(command: &mut Command) -> Self {
@@ -93,9 +93,9 @@ struct Answer {
 }
 
 /// A world with a folder server, the server with everything, and comments around them.
-fn world() -> World {
-    let world = World::new();
-    let folder = world.ground.bench.work().join("notes");
+fn setup() -> Setup {
+    let setup = Setup::new();
+    let folder = setup.fixture.agent.work().join("notes");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("a.txt"), "the notes of a\n").unwrap();
     let files = launched(
@@ -104,15 +104,15 @@ fn world() -> World {
         "    trust: untrusted\n    timeout: 60 # seconds\n",
     );
     let all = launched("all", &everything_stdio(), "");
-    world.configure(&format!(
+    setup.configure(&format!(
         "# my servers\nmodel: {}\ntask:\n  member_tools: false\nmcp_servers:\n  # my notes\n{files}{all}",
         crate::tasks::MODEL
     ));
-    world
+    setup
 }
 
-fn config(world: &World) -> String {
-    fs::read_to_string(world.ground.bench.home().join("config.yaml")).unwrap()
+fn config(setup: &Setup) -> String {
+    fs::read_to_string(setup.fixture.agent.home().join("config.yaml")).unwrap()
 }
 
 fn heading(browser: &Browser, text: &str) {

@@ -11,10 +11,10 @@ use agent_test_support::wait::eventually;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::command_line::bench;
+use crate::command_line::agent;
 use crate::downloads::faults::Started;
 use crate::gateway::up::Machine;
-use crate::gateway::{Ground, Served, settings};
+use crate::gateway::{Fixture, Served, settings};
 use crate::mcp_live::{configure, entry, log, steady};
 
 /// An address where nobody is.
@@ -24,13 +24,13 @@ fn nobody() -> String {
 }
 
 /// Looks, with the service at an address.
-fn doctor(bench: &TestHome, base: &str, arguments: &[&str]) -> ProgramOutput {
+fn doctor(agent: &TestHome, base: &str, arguments: &[&str]) -> ProgramOutput {
     let all = ["doctor"].iter().chain(arguments);
-    ProgramOutput::of(bench.command(all).env("AGENT_BASE_URL", base), b"")
+    ProgramOutput::of(agent.command(all).env("AGENT_BASE_URL", base), b"")
 }
 
-fn shown(bench: &TestHome, run: &ProgramOutput) -> String {
-    steady(bench, run).replace(&bench.work().display().to_string(), "[work]")
+fn shown(agent: &TestHome, run: &ProgramOutput) -> String {
+    steady(agent, run).replace(&agent.work().display().to_string(), "[work]")
 }
 
 fn filters() -> insta::Settings {
@@ -55,12 +55,12 @@ fn area<'a>(document: &'a Value, name: &str) -> Vec<(&'a str, &'a str)> {
 
 #[test]
 fn an_empty_home_gets_setup_hints() {
-    let bench = bench();
-    let run = doctor(&bench, &nobody(), &[]);
-    filters().bind(|| insta::assert_snapshot!(shown(&bench, &run)));
-    assert!(!bench.home().exists(), "looking makes nothing");
-    let run = doctor(&bench, &nobody(), &["--offline"]);
-    filters().bind(|| insta::assert_snapshot!("nothing_set_up_offline", shown(&bench, &run)));
+    let agent = agent();
+    let run = doctor(&agent, &nobody(), &[]);
+    filters().bind(|| insta::assert_snapshot!(shown(&agent, &run)));
+    assert!(!agent.home().exists(), "looking makes nothing");
+    let run = doctor(&agent, &nobody(), &["--offline"]);
+    filters().bind(|| insta::assert_snapshot!("nothing_set_up_offline", shown(&agent, &run)));
 }
 
 #[test]
@@ -75,10 +75,10 @@ fn a_running_service_is_healthy() {
         let mut found = list["data"].as_array().unwrap().iter();
         found.all(|it| it["usable"] == true || !needed.contains(&it["id"].as_str().unwrap()))
     });
-    configure(&machine.bench, &format!("model: ollama/echo\nmcp_servers:\n{}", entry("notes", "")));
-    let run = doctor(&machine.bench, &base, &[]);
-    filters().bind(|| insta::assert_snapshot!(shown(&machine.bench, &run)));
-    let run = doctor(&machine.bench, &base, &["--json"]);
+    configure(&machine.agent, &format!("model: ollama/echo\nmcp_servers:\n{}", entry("notes", "")));
+    let run = doctor(&machine.agent, &base, &[]);
+    filters().bind(|| insta::assert_snapshot!(shown(&machine.agent, &run)));
+    let run = doctor(&machine.agent, &base, &["--json"]);
     let document = json(&run);
     assert_eq!((run.code, &document["healthy"]), (0, &true.into()), "{run:?}");
     assert_eq!(document["problems"], 0);
@@ -88,8 +88,8 @@ fn a_running_service_is_healthy() {
 fn an_unknown_model_is_a_problem() {
     let machine = Machine::new();
     let served = machine.start();
-    configure(&machine.bench, "model: ollama/ecko\n");
-    let run = doctor(&machine.bench, &format!("http://{}/v1", served.address), &["--json"]);
+    configure(&machine.agent, "model: ollama/ecko\n");
+    let run = doctor(&machine.agent, &format!("http://{}/v1", served.address), &["--json"]);
     let document = json(&run);
     assert_eq!(run.code, 1, "{run:?}");
     assert_eq!(area(&document, "model")[0].0, "problem");
@@ -98,36 +98,36 @@ fn an_unknown_model_is_a_problem() {
 
 #[test]
 fn an_invalid_key_and_an_empty_account_are_problems() {
-    let ground = Ground::new();
-    let run = ground.run(["member", "create", "poor"]);
+    let fixture = Fixture::new();
+    let run = fixture.run(["member", "create", "poor"]);
     assert_eq!(run.code, 0, "{run:?}");
-    let key = ground.run(["key", "create", "poor", "--name", "k", "--quiet"]).stdout;
-    let served: Served = ground.serve();
+    let key = fixture.run(["key", "create", "poor", "--name", "k", "--quiet"]).stdout;
+    let served: Served = fixture.serve();
     let base = format!("http://{}/v1", served.address);
     let ask = |key: &str| {
-        let mut command = ground.bench.command(["doctor"]);
+        let mut command = fixture.agent.command(["doctor"]);
         ProgramOutput::of(command.env("AGENT_BASE_URL", &base).env("AGENT_API_KEY", key), b"")
     };
     let wrong = ask("agk_wrong");
-    filters().bind(|| insta::assert_snapshot!("a_wrong_key", shown(&ground.bench, &wrong)));
+    filters().bind(|| insta::assert_snapshot!("a_wrong_key", shown(&fixture.agent, &wrong)));
     let poor = ask(key.trim());
-    filters().bind(|| insta::assert_snapshot!("an_empty_account", shown(&ground.bench, &poor)));
+    filters().bind(|| insta::assert_snapshot!("an_empty_account", shown(&fixture.agent, &poor)));
 }
 
 #[test]
 fn a_service_that_is_down_is_a_problem() {
-    let bench = bench();
+    let agent = agent();
     let base = nobody();
-    fs::create_dir_all(bench.home()).unwrap();
-    let secrets = bench.home().join(".env");
+    fs::create_dir_all(agent.home()).unwrap();
+    let secrets = agent.home().join(".env");
     fs::write(&secrets, format!("AGENT_API_KEY=agk_some\nAGENT_BASE_URL={base}\n")).unwrap();
     fs::set_permissions(&secrets, fs::Permissions::from_mode(0o644)).unwrap();
-    fs::set_permissions(bench.home(), fs::Permissions::from_mode(0o777)).unwrap();
-    let run = bench.run(["doctor"]);
-    filters().bind(|| insta::assert_snapshot!(shown(&bench, &run)));
+    fs::set_permissions(agent.home(), fs::Permissions::from_mode(0o777)).unwrap();
+    let run = agent.run(["doctor"]);
+    filters().bind(|| insta::assert_snapshot!(shown(&agent, &run)));
     fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).unwrap();
-    fs::set_permissions(bench.home(), fs::Permissions::from_mode(0o700)).unwrap();
-    let document = json(&bench.run(["doctor", "--json"]));
+    fs::set_permissions(agent.home(), fs::Permissions::from_mode(0o700)).unwrap();
+    let document = json(&agent.run(["doctor", "--json"]));
     assert_eq!(area(&document, "home")[0].0, "ok");
     assert_eq!(area(&document, "files"), []);
 }
@@ -143,9 +143,9 @@ fn an_invalid_configuration_is_a_problem_and_other_checks_run() {
         ("update: {key: abc}\n", "updates", "unknown key"),
         ("mcp_servers: {x: {command: /no/such/program}}\n", "servers", "/no/such/program"),
     ] {
-        let bench = bench();
-        configure(&bench, text);
-        let run = bench.run(["doctor", "--offline", "--json"]);
+        let agent = agent();
+        configure(&agent, text);
+        let run = agent.run(["doctor", "--offline", "--json"]);
         let document = json(&run);
         let found = area(&document, name);
         assert_eq!(run.code, 1, "{text} {run:?}");
@@ -161,8 +161,8 @@ fn failing_servers_are_problems() {
     let served = machine.start();
     let base = format!("http://{}/v1", served.address);
     let servers = [entry("notes", ""), entry("crash", "FIXTURE_MODE: crash")].concat();
-    configure(&machine.bench, &format!("mcp_servers:\n{servers}"));
-    let run = doctor(&machine.bench, &base, &["--json"]);
+    configure(&machine.agent, &format!("mcp_servers:\n{servers}"));
+    let run = doctor(&machine.agent, &base, &["--json"]);
     let document = json(&run);
     assert_eq!(run.code, 1, "{run:?}");
     let found = area(&document, "servers");
@@ -174,7 +174,7 @@ fn failing_servers_are_problems() {
 
 #[test]
 fn invalid_responses_of_the_service_are_problems() {
-    let bench = bench();
+    let agent = agent();
     let answer = |status: &'static str, head: &'static str, body: &'static str| {
         FileServer::start(move |_, _, stream| {
             let length = body.len();
@@ -195,7 +195,7 @@ fn invalid_responses_of_the_service_are_problems() {
     ] {
         let base = format!("{}/v1", server.url());
         let ask = |arguments: &[&str]| {
-            let mut command = bench.command(["doctor"].iter().chain(arguments));
+            let mut command = agent.command(["doctor"].iter().chain(arguments));
             ProgramOutput::of(
                 command.env("AGENT_BASE_URL", &base).env("AGENT_API_KEY", "agk_x"),
                 b"",
@@ -220,27 +220,27 @@ fn silent() -> FileServer {
 
 #[test]
 fn doctor_can_be_interrupted() {
-    let bench = bench();
+    let agent = agent();
     let server = silent();
     configure(
-        &bench,
+        &agent,
         &format!("mcp_servers:\n{}", entry("mute", "FIXTURE_MODE: hang, FIXTURE_LOG: fixture.log")),
     );
-    let mut command = bench.command(["doctor"]);
+    let mut command = agent.command(["doctor"]);
     command.env("AGENT_BASE_URL", format!("{}/v1", server.url())).env("AGENT_API_KEY", "agk_x");
     let begun = std::time::Instant::now();
     let mut started = Started::new(&mut command);
-    eventually("both are asked", || !server.seen().is_empty() && log(&bench).exists());
+    eventually("both are asked", || !server.seen().is_empty() && log(&agent).exists());
     assert_eq!(started.end(Signal::INT), Some(130));
     assert!(begun.elapsed().as_secs() < 9, "{:?}", begun.elapsed());
 }
 
 #[test]
 fn a_silent_service_times_out() {
-    let bench = bench();
+    let agent = agent();
     let server = silent();
     let begun = std::time::Instant::now();
-    let mut command = bench.command(["doctor"]);
+    let mut command = agent.command(["doctor"]);
     command.env("AGENT_BASE_URL", format!("{}/v1", server.url())).env("AGENT_API_KEY", "agk_x");
     let run = ProgramOutput::of(&mut command, b"");
     assert_eq!(run.code, 1, "{run:?}");

@@ -19,9 +19,9 @@ use crate::gateway::{plain, settings};
 
 #[test]
 fn every_command_has_a_help_page_with_examples() {
-    let bench = crate::command_line::bench();
+    let agent = crate::command_line::agent();
     for command in ["media download", "update", "doctor"] {
-        let help = bench.run(command.split(' ').chain(["--help"]));
+        let help = agent.run(command.split(' ').chain(["--help"]));
         let example = format!("Examples:\n  agent {command}");
         assert!(help.code == 0 && help.stdout.contains(&example), "{help:?}");
     }
@@ -47,14 +47,14 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// The program with the service at an address.
-fn agent(bench: &TestHome, url: &str, arguments: &[&str]) -> Command {
-    let mut command = bench.command(arguments);
+fn agent_at(agent: &TestHome, url: &str, arguments: &[&str]) -> Command {
+    let mut command = agent.command(arguments);
     command.env("AGENT_BASE_URL", format!("{url}/v1")).env("AGENT_API_KEY", "agk_test");
     command
 }
 
-fn transcript(bench: &TestHome, run: &ProgramOutput) -> String {
-    plain(bench, &run.transcript())
+fn transcript(agent: &TestHome, run: &ProgramOutput) -> String {
+    plain(agent, &run.transcript())
 }
 
 /// The names of all files in a folder, in order.

@@ -19,12 +19,12 @@ const COMMANDS: [(&[&str], &str); 4] =
     [(&["run", "Say hello"], ""), (&["chat"], "Say hello\n"), (&["models"], ""), (&["me"], "")];
 
 /// A service, and commands that use it.
-struct World {
+struct Setup {
     machine: Machine,
     served: Served,
 }
 
-impl World {
+impl Setup {
     fn new() -> Self {
         let machine = Machine::new();
         let served = machine.start();
@@ -32,7 +32,7 @@ impl World {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.machine.bench.command(arguments);
+        let mut command = self.machine.agent.command(arguments);
         command.env("AGENT_BASE_URL", format!("http://{}/v1", self.served.address));
         command.env("AGENT_API_KEY", self.machine.key());
         command
@@ -64,7 +64,7 @@ fn a_missing_home_names_the_variable_to_set() {
     let spoil = |command: &mut Command| {
         command.env_remove("AGENT_HOME").env_remove("HOME");
     };
-    World::new().each(spoil, |name, run| {
+    Setup::new().each(spoil, |name, run| {
         is_clear(name, run, 3, "no home folder found\n", "set AGENT_HOME to a folder you own\n");
     });
 }
@@ -76,7 +76,7 @@ fn an_invalid_key_is_reported_with_its_source() {
         let home = command.get_current_dir().unwrap().join("another-home");
         command.env("AGENT_HOME", home).env("AGENT_API_KEY", "agk_wrong");
     };
-    World::new().each(spoil, |name, run| {
+    Setup::new().each(spoil, |name, run| {
         let hint = "check the key: AGENT_API_KEY in the environment\n";
         is_clear(name, run, 4, "http://127.0.0.1:", hint);
         assert!(run.stderr.contains("rejected the key"), "{name}: {run:?}");
@@ -85,13 +85,13 @@ fn an_invalid_key_is_reported_with_its_source() {
 
 #[test]
 fn an_unreachable_service_is_reported_with_the_start_command() {
-    let world = World::new();
+    let setup = Setup::new();
     let nobody = format!("http://{}/v1", port::free());
     let spoil = |command: &mut Command| {
         let home = command.get_current_dir().unwrap().join("another-home");
         command.env("AGENT_HOME", home).env("AGENT_BASE_URL", &nobody);
     };
-    world.each(spoil, |name, run| {
+    setup.each(spoil, |name, run| {
         let error = format!("no response from {nobody}\n");
         is_clear(name, run, 5, &error, "start a service on this machine with `agent up`\n");
         assert!(!run.stderr.contains("proxy"), "{name}: {run:?}");
@@ -100,7 +100,7 @@ fn an_unreachable_service_is_reported_with_the_start_command() {
 
 #[test]
 fn an_unreachable_or_answering_proxy_is_named() {
-    let world = World::new();
+    let setup = Setup::new();
     // It answers like a company's gateway, and like a Wi-Fi portal.
     let page = |status: &'static str| {
         FileServer::start(move |_, _, stream| {
@@ -124,7 +124,7 @@ fn an_unreachable_or_answering_proxy_is_named() {
             // With a password, which is not shown.
             command.env(variable, proxy.replace("://", "://me:pass-word@"));
         };
-        world.each(spoil, |name, run| {
+        setup.each(spoil, |name, run| {
             let place = proxy.strip_prefix("http://").unwrap();
             let hint = format!("requests go through the proxy {place}: correct HTTP_PROXY");
             let (name, code) = (format!("{name}, {variable} {proxy} {base}"), run.code);
@@ -138,23 +138,23 @@ fn an_unreachable_or_answering_proxy_is_named() {
         command.env("AGENT_HOME", home).env("AGENT_BASE_URL", "http://ai.invalid/v1");
         command.env("HTTP_PROXY", &away).env("NO_PROXY", "ai.invalid");
     };
-    world.each(spoil, |name, run| {
+    setup.each(spoil, |name, run| {
         is_clear(name, run, 5, "no response from http://ai.invalid/v1\n", "check the address");
         assert!(!run.stderr.contains("proxy"), "{name}: {run:?}");
     });
 }
 
 /// A home on a small disk, with a key.
-fn home_on(disk: &SmallDisk, world: &World) -> std::path::PathBuf {
+fn home_on(disk: &SmallDisk, setup: &Setup) -> std::path::PathBuf {
     let home = disk.path().join("home");
     fs::create_dir_all(&home).unwrap();
-    fs::write(home.join(".env"), format!("AGENT_API_KEY={}\n", world.machine.key())).unwrap();
+    fs::write(home.join(".env"), format!("AGENT_API_KEY={}\n", setup.machine.key())).unwrap();
     home
 }
 
 /// Member commands only read their home. That something cannot be saved is reported once.
-fn all_commands_work(world: &World, home: &Path, why: &str) {
-    world.each(
+fn all_commands_work(setup: &Setup, home: &Path, why: &str) {
+    setup.each(
         |command| {
             command.env("AGENT_HOME", home).env_remove("AGENT_API_KEY");
         },
@@ -171,14 +171,14 @@ fn all_commands_work(world: &World, home: &Path, why: &str) {
 }
 
 /// Commands whose purpose is to write.
-fn writing_fails(home: &Path, world: &World, hint: &str) {
+fn writing_fails(home: &Path, setup: &Setup, hint: &str) {
     for arguments in [
         &["up", "--no-discover", "--no-download", "--listen", "127.0.0.1:0"][..],
         &["mcp", "add", "docs", "--url", "https://example.com/mcp"],
         &["metrics", "on"],
         &["gateway", "init", "--member", "alice"],
     ] {
-        let mut command = world.command(arguments);
+        let mut command = setup.command(arguments);
         let run = ProgramOutput::of(command.env("AGENT_HOME", home), b"");
         is_clear(&arguments.join(" "), &run, run.code, "", hint);
         assert!(matches!(run.code, 1 | 3), "{run:?}");
@@ -187,20 +187,20 @@ fn writing_fails(home: &Path, world: &World, hint: &str) {
 
 #[test]
 fn a_read_only_home_allows_reads_and_names_the_variable() {
-    let world = World::new();
+    let setup = Setup::new();
     let disk = SmallDisk::mount(1024 * 1024);
-    let home = home_on(&disk, &world);
+    let home = home_on(&disk, &setup);
     disk.make_read_only();
-    all_commands_work(&world, &home, "you can write to with AGENT_HOME");
-    writing_fails(&home, &world, "AGENT_HOME");
+    all_commands_work(&setup, &home, "you can write to with AGENT_HOME");
+    writing_fails(&home, &setup, "AGENT_HOME");
 }
 
 #[test]
 fn a_full_home_allows_reads_and_reports_full_disks() {
-    let world = World::new();
+    let setup = Setup::new();
     let disk = SmallDisk::mount(1024 * 1024);
-    let home = home_on(&disk, &world);
+    let home = home_on(&disk, &setup);
     disk.fill();
-    all_commands_work(&world, &home, "free up disk space");
-    writing_fails(&home, &world, "free up disk space");
+    all_commands_work(&setup, &home, "free up disk space");
+    writing_fails(&home, &setup, "free up disk space");
 }

@@ -34,36 +34,36 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A home with a configuration of the service, and the provider it names.
-pub(crate) struct Ground {
-    pub(crate) bench: TestHome,
+pub(crate) struct Fixture {
+    pub(crate) agent: TestHome,
     pub(crate) upstream: Upstream,
 }
 
-impl Ground {
+impl Fixture {
     /// A configuration with one provider `test`, and no database yet.
     pub(crate) fn bare() -> Self {
-        let ground =
-            Self { bench: TestHome::new(env!("CARGO_BIN_EXE_agent")), upstream: Upstream::start() };
-        ground.upstream.set_models(&["echo", "gate-mid"]);
-        ground.configure("");
+        let fixture =
+            Self { agent: TestHome::new(env!("CARGO_BIN_EXE_agent")), upstream: Upstream::start() };
+        fixture.upstream.set_models(&["echo", "gate-mid"]);
+        fixture.configure("");
         fs::write(
-            ground.bench.home().join(".env"),
-            format!("UPSTREAM_KEY={}\n", ground.upstream.key()),
+            fixture.agent.home().join(".env"),
+            format!("UPSTREAM_KEY={}\n", fixture.upstream.key()),
         )
         .unwrap();
-        ground
+        fixture
     }
 
     /// The same with a database.
     pub(crate) fn new() -> Self {
-        let ground = Self::bare();
-        assert_eq!(ground.run(["migrate"]).code, 0);
-        ground
+        let fixture = Self::bare();
+        assert_eq!(fixture.run(["migrate"]).code, 0);
+        fixture
     }
 
     /// Writes the configuration, with this at its end.
     pub(crate) fn configure(&self, more: &str) {
-        let folder = self.bench.home().join("gateway");
+        let folder = self.agent.home().join("gateway");
         fs::create_dir_all(&folder).unwrap();
         let text = format!(
             "listen: 127.0.0.1:0\nproviders:\n  test:\n    kind: openai\n    base_url: {}\n    \
@@ -75,7 +75,7 @@ impl Ground {
 
     /// `agent gateway …`.
     pub(crate) fn command<const N: usize>(&self, arguments: [&str; N]) -> Command {
-        let mut command = self.bench.command(["gateway"].iter().chain(&arguments));
+        let mut command = self.agent.command(["gateway"].iter().chain(&arguments));
         command.env("USER", "op");
         command
     }
@@ -108,7 +108,7 @@ impl Ground {
 
     /// A text without what is different in every run.
     pub(crate) fn plain(&self, text: &str) -> String {
-        plain(&self.bench, text)
+        plain(&self.agent, text)
     }
 
     /// A whole run without what is different in every one.
@@ -118,9 +118,9 @@ impl Ground {
 }
 
 /// A text without the paths of this run.
-pub(crate) fn plain(bench: &TestHome, text: &str) -> String {
-    let home = bench.home().display().to_string();
-    let work = bench.work().display().to_string();
+pub(crate) fn plain(agent: &TestHome, text: &str) -> String {
+    let home = agent.home().display().to_string();
+    let work = agent.work().display().to_string();
     let text = text.replace(&home, "[home]").replace(&work, "[work]");
     // Lines to paste name the program by its path, where a shell would not find it.
     text.replace(env!("CARGO_BIN_EXE_agent"), "agent")

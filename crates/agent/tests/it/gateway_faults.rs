@@ -18,7 +18,7 @@ use agent_test_support::postgres::{Cluster, Database};
 use agent_test_support::wait::eventually;
 use serde_json::Value;
 
-use crate::gateway::{Ground, Served, chat_body, request};
+use crate::gateway::{Fixture, Served, chat_body, request};
 
 /// What a request costs, in micro-credits.
 const PRICE: i64 = 1000;
@@ -34,15 +34,15 @@ enum StoreKind {
 }
 
 /// A service with one member, and what its books are kept in.
-struct World {
-    ground: Ground,
+struct Setup {
+    fixture: Fixture,
     database: Option<Database>,
     key: String,
     /// What the member was given.
     credit: i64,
 }
 
-impl World {
+impl Setup {
     /// A member who can pay for so many requests.
     fn new(books: &StoreKind, requests: i64) -> Self {
         let database = match books {
@@ -56,25 +56,25 @@ impl World {
     }
 
     fn with(place: &str, database: Option<Database>, requests: i64) -> Self {
-        let ground = Ground::bare();
-        ground.configure(&format!("{place}{LEASE}log:\n  requests: false\n"));
-        let run = ground.run(["migrate"]);
+        let fixture = Fixture::bare();
+        fixture.configure(&format!("{place}{LEASE}log:\n  requests: false\n"));
+        let run = fixture.run(["migrate"]);
         assert_eq!(run.code, 0, "{run:?}");
         let credit = requests * PRICE;
-        let run = ground.run(["member", "create", "alice"]);
+        let run = fixture.run(["member", "create", "alice"]);
         assert_eq!(run.code, 0, "{run:?}");
         let amount = credit.to_string();
-        let run = ground
+        let run = fixture
             .run(["member", "top-up", "alice", &amount, "--micros", "--reason", "for the test"]);
         assert_eq!(run.code, 0, "{run:?}");
-        let run = ground.run(["key", "create", "alice", "--name", "test", "--quiet"]);
+        let run = fixture.run(["key", "create", "alice", "--name", "test", "--quiet"]);
         assert_eq!(run.code, 0, "{run:?}");
         let key = run.stdout.trim().to_owned();
-        Self { ground, database, key, credit }
+        Self { fixture, database, key, credit }
     }
 
     fn member(&self) -> Value {
-        self.ground.json(["member", "show", "alice"])
+        self.fixture.json(["member", "show", "alice"])
     }
 
     /// How many requests were charged.
@@ -88,7 +88,7 @@ impl World {
     /// Waits until no hold is left, then adds everything up again.
     fn wait_until_settled(&self) {
         eventually("every hold ends", || self.member()["held_micros"] == 0);
-        let check = self.ground.run(["ledger", "check", "--json"]);
+        let check = self.fixture.run(["ledger", "check", "--json"]);
         assert_eq!(check.code, 0, "{check:?}");
     }
 }

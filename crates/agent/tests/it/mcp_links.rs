@@ -10,5 +10,5 @@ use serde_json::{Map, Value};
 
 /// The link that offers a server.
 fn link(name: &str, entry: &Value) -> String {
-    install_link::make(name, entry.as_object().unwrap_or(&Map::new())).unwrap()
+    install_link::build(name, entry.as_object().unwrap_or(&Map::new())).unwrap()
 }

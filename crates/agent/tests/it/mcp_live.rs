@@ -17,24 +17,24 @@ use std::path::PathBuf;
 
 use agent_test_support::command::{ProgramOutput, TestHome};
 
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 /// Where the server of these tests is.
 pub(crate) const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.py");
 
 /// A bench with this configuration. `[server]` is replaced by the arguments that start the server.
 pub(crate) fn configured(config: &str) -> TestHome {
-    let bench = bench();
-    configure(&bench, config);
-    bench
+    let agent = agent();
+    configure(&agent, config);
+    agent
 }
 
 /// Writes the configuration, all at once as an editor does.
-pub(crate) fn configure(bench: &TestHome, config: &str) {
-    fs::create_dir_all(bench.home()).unwrap();
-    let fresh = bench.home().join("config.yaml.new");
+pub(crate) fn configure(agent: &TestHome, config: &str) {
+    fs::create_dir_all(agent.home()).unwrap();
+    let fresh = agent.home().join("config.yaml.new");
     fs::write(&fresh, config.replace("[server]", &format!("[\"{SERVER}\"]"))).unwrap();
-    fs::rename(fresh, bench.home().join("config.yaml")).unwrap();
+    fs::rename(fresh, agent.home().join("config.yaml")).unwrap();
 }
 
 /// One server under this name, with these variables.
@@ -48,13 +48,13 @@ pub(crate) fn with_notes() -> TestHome {
 }
 
 /// The file a server writes what happens to it to.
-pub(crate) fn log(bench: &TestHome) -> PathBuf {
-    bench.work().join("fixture.log")
+pub(crate) fn log(agent: &TestHome) -> PathBuf {
+    agent.work().join("fixture.log")
 }
 
 /// What of it is the same in every run.
-pub(crate) fn steady(bench: &TestHome, run: &ProgramOutput) -> String {
-    without_paths(&run.transcript().replace(&bench.home().display().to_string(), "[home]"))
+pub(crate) fn steady(agent: &TestHome, run: &ProgramOutput) -> String {
+    without_paths(&run.transcript().replace(&agent.home().display().to_string(), "[home]"))
 }
 
 /// A text without the paths of this machine.

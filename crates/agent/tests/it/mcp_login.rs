@@ -20,7 +20,7 @@ use agent_test_support::oauth::{FaultyAuthServer, Script};
 use serde_json::Value;
 
 use self::person::Person;
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 /// A browser that notes what it was started with, and goes to the page.
 const BROWSER: &str = r#"#!/bin/sh
@@ -31,7 +31,7 @@ exec python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1])
 
 /// A home with one server that signs in, and that server.
 struct LoginFixture {
-    bench: TestHome,
+    agent: TestHome,
     server: FaultyAuthServer,
 }
 
@@ -41,7 +41,7 @@ impl LoginFixture {
     }
 
     fn with(script: Script) -> Self {
-        let scene = Self { bench: bench(), server: FaultyAuthServer::start(script).unwrap() };
+        let scene = Self { agent: agent(), server: FaultyAuthServer::start(script).unwrap() };
         scene.configure("");
         fs::write(scene.browser(), BROWSER).unwrap();
         fs::set_permissions(scene.browser(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -54,23 +54,23 @@ impl LoginFixture {
         // What hangs does not hang for five minutes.
         let oauth = "auth: oauth\n    oauth:\n      timeout: 25\n";
         let text = format!("mcp_servers:\n  docs:\n    url: {url}\n    {oauth}{more}");
-        fs::create_dir_all(self.bench.home()).unwrap();
-        fs::write(self.bench.home().join("config.yaml"), text).unwrap();
+        fs::create_dir_all(self.agent.home()).unwrap();
+        fs::write(self.agent.home().join("config.yaml"), text).unwrap();
     }
 
     fn browser(&self) -> PathBuf {
-        self.bench.work().join("browser")
+        self.agent.work().join("browser")
     }
 
     /// What the browser was started with: the number of arguments and the first one, each time.
     fn opened(&self) -> Vec<String> {
-        let noted = fs::read_to_string(self.bench.work().join("browser.opened"));
+        let noted = fs::read_to_string(self.agent.work().join("browser.opened"));
         noted.unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
     /// A command on a machine with a screen and this browser.
     fn with_screen(&self, arguments: &[&str]) -> Command {
-        let mut command = self.bench.command(arguments);
+        let mut command = self.agent.command(arguments);
         command.env("DISPLAY", ":0").env("BROWSER", self.browser());
         command
     }
@@ -83,7 +83,7 @@ impl LoginFixture {
     }
 
     fn folder(&self) -> PathBuf {
-        self.bench.home().join("mcp-tokens")
+        self.agent.home().join("mcp-tokens")
     }
 
     /// What is kept, if anything is.

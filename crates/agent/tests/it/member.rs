@@ -18,7 +18,7 @@ use agent_test_support::command::ProgramOutput;
 use agent_test_support::wait::eventually;
 use serde_json::Value;
 
-use crate::gateway::{Ground, Served, settings};
+use crate::gateway::{Fixture, Served, settings};
 
 /// What the one page says that can be found.
 const PAGE: &str = "# Why the sky is blue\n\nThe sky is blue because short waves are scattered more \
@@ -27,7 +27,7 @@ const PAGE: &str = "# Why the sky is blue\n\nThe sky is blue because short waves
 
 /// A service with a member, models of every kind, and one page.
 pub(crate) struct MemberFixture {
-    pub(crate) ground: Ground,
+    pub(crate) fixture: Fixture,
     pub(crate) key: String,
 }
 
@@ -38,9 +38,9 @@ impl MemberFixture {
 
     /// With this at the end of the configuration.
     pub(crate) fn with(more: &str) -> Self {
-        let ground = Ground::bare();
-        let base = ground.upstream.base_url();
-        ground.configure(&format!(
+        let fixture = Fixture::bare();
+        let base = fixture.upstream.base_url();
+        fixture.configure(&format!(
             "  docs: {{kind: index, folder: files, base_url: \"https://docs.example\"}}\n  \
              made:\n    kind: openai\n    base_url: {base}\n    api_key: ${{UPSTREAM_KEY}}\n    \
              health: false\n    models:\n      \
@@ -50,17 +50,17 @@ impl MemberFixture {
              research: {{workers: 1, lease_seconds: 2, quick: {{queries: 1, pages: 1}}}}\n\
              media: {{max_images: 4}}\nhold_lease_seconds: 2\n{more}"
         ));
-        let folder = ground.bench.home().join("gateway/files");
+        let folder = fixture.agent.home().join("gateway/files");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("sky.md"), PAGE).unwrap();
-        assert_eq!(ground.run(["migrate"]).code, 0);
-        let key = ground.alice();
-        Self { ground, key }
+        assert_eq!(fixture.run(["migrate"]).code, 0);
+        let key = fixture.alice();
+        Self { fixture, key }
     }
 
     /// Starts the service and waits until the page can be found.
     pub(crate) fn serve(&self) -> Served {
-        let served = self.ground.serve();
+        let served = self.fixture.serve();
         let key = self.other_key(&["--scopes", "models"]);
         eventually("the page is read", || {
             let (_, body) = served.ask("GET", "/v1/capabilities", &key, "");
@@ -75,14 +75,14 @@ impl MemberFixture {
     pub(crate) fn other_key(&self, limits: &[&str]) -> String {
         let name = format!("key {}", fastrand::u32(..));
         let words = ["gateway", "key", "create", "alice", "--name", &name, "--quiet"];
-        let run = self.ground.bench.run(words.iter().chain(limits));
+        let run = self.fixture.agent.run(words.iter().chain(limits));
         assert_eq!(run.code, 0, "{run:?}");
         run.stdout.trim().to_owned()
     }
 
     /// `agent …` against a service at this address.
     pub(crate) fn command(&self, address: &str, arguments: &[&str]) -> Command {
-        let mut command = self.ground.bench.command(arguments);
+        let mut command = self.fixture.agent.command(arguments);
         command
             .env("AGENT_BASE_URL", format!("http://{address}/v1"))
             .env("AGENT_API_KEY", &self.key);
@@ -108,14 +108,14 @@ impl MemberFixture {
 
     /// What the member has left, in micro-credits.
     pub(crate) fn balance(&self) -> i64 {
-        self.ground.json(["member", "show", "alice"])["balance_micros"].as_i64().unwrap()
+        self.fixture.json(["member", "show", "alice"])["balance_micros"].as_i64().unwrap()
     }
 }
 
 /// Compares runs with what is written down, without what is different in every one.
 #[track_caller]
 pub(crate) fn told(club: &MemberFixture, name: &str, text: &str) {
-    let text = club.ground.plain(text).replace(&club.key[..16], "[key]");
+    let text = club.fixture.plain(text).replace(&club.key[..16], "[key]");
     let mut settings = settings();
     settings.add_filter(r"\bin \d+ s\b", "in [n] s");
     settings.add_filter(r"job_[0-9a-f]{32}", "[job]");

@@ -175,7 +175,7 @@ fn read(columns: u16) {
          /no/such/program\n    args: [--with, 'a rather long argument']\n",
         paths.path("server.py")
     );
-    configure(&machine.bench, &config);
+    configure(&machine.agent, &config);
     let mut shown = String::new();
     for command in COMMANDS {
         shown +=
@@ -185,7 +185,7 @@ fn read(columns: u16) {
         // As long as an id, so that tables stay the same.
         shown = shown.replace(key["id"].as_str().unwrap(), "000000000000");
     }
-    let shown = plain(&machine.bench, &paths.named(&shown));
+    let shown = plain(&machine.agent, &paths.named(&shown));
     let mut settings = settings();
     for (pattern, replacement) in UNSTEADY {
         settings.add_filter(pattern, replacement);
@@ -207,7 +207,7 @@ fn run(
     address: &str,
     columns: u16,
 ) -> String {
-    let agent = machine.bench.command([""; 0]);
+    let agent = machine.agent.command([""; 0]);
     let folder = Path::new(agent.get_program()).parent().unwrap().to_owned();
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths(
@@ -215,7 +215,7 @@ fn run(
     )
     .unwrap();
     let mut shell = Command::new("sh");
-    shell.args(["-c", command]).env_clear().current_dir(machine.bench.work());
+    shell.args(["-c", command]).env_clear().current_dir(machine.agent.work());
     shell.env("AGENT_HOME", paths.path("home")).env("PATH", path).env("USER", "me");
     shell.env("AGENT_BASE_URL", format!("http://{address}/v1"));
     if command.contains("$KEY") {

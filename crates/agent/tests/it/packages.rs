@@ -13,7 +13,7 @@ use usage_metrics::package::{Counter, Resource};
 use usage_metrics::store::{CounterBatch, Store, StoreFolder};
 use uuid::Uuid;
 
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 /// What the tests count on.
 pub(crate) fn resource() -> Resource {
@@ -26,9 +26,9 @@ pub(crate) fn resource() -> Resource {
 }
 
 /// Counts 12 events on two days, as a recorder would.
-pub(crate) fn fill(bench: &TestHome) {
+pub(crate) fn fill(agent: &TestHome) {
     let noon = Timestamp::from_ms(1_785_240_000_000);
-    let folder = StoreFolder::new(bench.home().join("metrics"));
+    let folder = StoreFolder::new(agent.home().join("metrics"));
     let mut store = Store::open(&folder, noon, Uuid::new_v4).unwrap();
     let denied = Counter::Cell(Cell::of(&ToolApproval {
         attribution: Attribution::ToolCall,
@@ -47,22 +47,22 @@ pub(crate) fn fill(bench: &TestHome) {
 }
 
 fn filled() -> TestHome {
-    let bench = bench();
-    assert_eq!(bench.run(["metrics", "on"]).code, 0);
-    fill(&bench);
-    bench
+    let agent = agent();
+    assert_eq!(agent.run(["metrics", "on"]).code, 0);
+    fill(&agent);
+    agent
 }
 
 #[test]
 fn show_prints_exactly_the_bytes_that_package_writes() {
-    let bench = filled();
-    let shown = bench.run(["metrics", "show"]);
+    let agent = filled();
+    let shown = agent.run(["metrics", "show"]);
     assert_eq!(shown.code, 0);
     assert_eq!(shown.stderr, "this is the first of 2 packages; print all of them with `--all`\n");
-    let all = bench.run(["metrics", "show", "--all"]);
+    let all = agent.run(["metrics", "show", "--all"]);
     assert!(all.stdout.starts_with(&shown.stdout));
 
-    let made = bench.run(["metrics", "package", "--json"]);
+    let made = agent.run(["metrics", "package", "--json"]);
     let made: Value = serde_json::from_str(&made.stdout).unwrap();
     let files: Vec<_> = made["packages"]
         .as_array()
@@ -73,34 +73,34 @@ fn show_prints_exactly_the_bytes_that_package_writes() {
     let written: Vec<_> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
     assert_eq!(written[0], shown.stdout);
     assert_eq!(written.concat(), all.stdout);
-    assert_eq!(fs::read_dir(bench.home().join("metrics/outbox")).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(agent.home().join("metrics/outbox")).unwrap().count(), 2);
 
-    let again = bench.run(["metrics", "package"]);
+    let again = agent.run(["metrics", "package"]);
     assert_eq!((again.code, &*again.stdout), (0, ""));
     assert_eq!(again.stderr, "nothing was counted since the last package\n");
-    assert_eq!(bench.run(["metrics", "validate", "agent-home/metrics/outbox"]).code, 0);
+    assert_eq!(agent.run(["metrics", "validate", "agent-home/metrics/outbox"]).code, 0);
 }
 
 #[test]
 fn a_missing_outbox_file_is_rewritten() {
-    let bench = filled();
-    let made = bench.run(["metrics", "package"]).stdout;
+    let agent = filled();
+    let made = agent.run(["metrics", "package"]).stdout;
     let path = made.lines().next().unwrap().split_once(' ').unwrap().1;
     let before = fs::read(path).unwrap();
     fs::remove_file(path).unwrap();
-    let again = bench.run(["metrics", "package"]);
+    let again = agent.run(["metrics", "package"]);
     assert!(again.stderr.contains("1 missing files were written again"), "{}", again.stderr);
     assert_eq!(fs::read(path).unwrap(), before);
 }
 
 #[test]
 fn merge_sums_files_folders_and_stdin() {
-    let bench = filled();
-    let first = bench.run(["metrics", "show"]).stdout;
-    bench.run(["metrics", "package"]);
-    fill(&bench);
-    bench.run(["metrics", "package"]);
-    let merged = bench.run(["metrics", "merge", "agent-home/metrics/outbox"]);
+    let agent = filled();
+    let first = agent.run(["metrics", "show"]).stdout;
+    agent.run(["metrics", "package"]);
+    fill(&agent);
+    agent.run(["metrics", "package"]);
+    let merged = agent.run(["metrics", "merge", "agent-home/metrics/outbox"]);
     assert_eq!(merged.code, 0);
     assert_eq!(merged.stderr, "merged 4 packages into 2\n");
     let day: Value = serde_json::from_str(merged.stdout.lines().next().unwrap()).unwrap();
@@ -109,12 +109,12 @@ fn merge_sums_files_folders_and_stdin() {
     assert_eq!(values, [1, 6, 4], "active once, the rest doubled");
 
     // The same package from a file and from standard input counts once.
-    fs::write(bench.work().join("one.json"), &first).unwrap();
-    let once = bench.run_with_input(["metrics", "merge", "-", "one.json"], first.as_bytes());
+    fs::write(agent.work().join("one.json"), &first).unwrap();
+    let once = agent.run_with_input(["metrics", "merge", "-", "one.json"], first.as_bytes());
     assert_eq!((once.code, &once.stdout), (0, &first));
 
-    fs::write(bench.work().join("bad.json"), first.replace("counter", "gauge")).unwrap();
-    let refused = bench.run(["metrics", "merge", "one.json", "bad.json"]);
+    fs::write(agent.work().join("bad.json"), first.replace("counter", "gauge")).unwrap();
+    let refused = agent.run(["metrics", "merge", "one.json", "bad.json"]);
     assert_eq!(refused.code, 1);
     assert!(refused.stderr.contains("error: cannot use bad.json (line 1)"), "{}", refused.stderr);
     assert!(
@@ -126,9 +126,9 @@ fn merge_sums_files_folders_and_stdin() {
 
 #[test]
 fn export_supports_every_format() {
-    let bench = filled();
-    bench.run(["metrics", "package"]);
-    fill(&bench);
+    let agent = filled();
+    agent.run(["metrics", "package"]);
+    fill(&agent);
     for (format, needle) in [
         ("json", "\"schema_version\": \"agent.shared_metrics.v2\""),
         ("ndjson", "{\"generated_at\":\"2026-07-28T12:00:00Z\""),
@@ -139,24 +139,24 @@ fn export_supports_every_format() {
         ),
         ("otlp", "\"aggregationTemporality\": 1"),
     ] {
-        let run = bench.run(["metrics", "export", "--format", format]);
+        let run = agent.run(["metrics", "export", "--format", format]);
         assert_eq!((run.code, &*run.stderr), (0, ""), "{format}");
         assert!(run.stdout.contains(needle), "{format}\n{}", run.stdout);
     }
-    let files = bench.run(["metrics", "export", "-f", "prometheus", "agent-home/metrics/outbox"]);
+    let files = agent.run(["metrics", "export", "-f", "prometheus", "agent-home/metrics/outbox"]);
     assert!(files.stdout.contains("} 9\n"), "{}", files.stdout);
 }
 
 #[test]
 fn catalogue_and_schema_are_printed_as_text_and_json() {
-    let bench = bench();
-    let text = bench.run(["metrics", "catalogue"]).stdout;
+    let agent = agent();
+    let text = agent.run(["metrics", "catalogue"]).stdout;
     assert!(text.contains("agent.tool_call.count One call of a tool."), "{text}");
     let json: Value =
-        serde_json::from_str(&bench.run(["metrics", "catalogue", "--json"]).stdout).unwrap();
+        serde_json::from_str(&agent.run(["metrics", "catalogue", "--json"]).stdout).unwrap();
     assert_eq!(json["kinds"].as_array().unwrap().len(), 9);
-    let markdown = bench.run(["metrics", "catalogue", "--format", "markdown"]).stdout;
+    let markdown = agent.run(["metrics", "catalogue", "--format", "markdown"]).stdout;
     assert_eq!(markdown, usage_metrics::catalogue::markdown());
-    let schema: Value = serde_json::from_str(&bench.run(["metrics", "schema"]).stdout).unwrap();
+    let schema: Value = serde_json::from_str(&agent.run(["metrics", "schema"]).stdout).unwrap();
     assert_eq!(schema, usage_metrics::schema::json_schema());
 }

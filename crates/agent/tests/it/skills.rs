@@ -12,7 +12,7 @@ use agent_test_support::command::{ProgramOutput, TestHome};
 use agent_test_support::upstream::{Step, Upstream};
 use serde_json::{Value, json};
 
-use crate::command_line::bench;
+use crate::command_line::agent;
 use crate::gateway::{Served, plain};
 
 /// Writes a skill into a folder.
@@ -24,8 +24,8 @@ fn write_skill(folder: &Path, name: &str, description: &str, body: &str) {
 }
 
 /// A run without what is different in every one.
-fn transcript(bench: &TestHome, run: &ProgramOutput) -> String {
-    plain(bench, &run.transcript())
+fn transcript(agent: &TestHome, run: &ProgramOutput) -> String {
+    plain(agent, &run.transcript())
 }
 
 /// What every run has otherwise.
@@ -37,25 +37,25 @@ fn settings() -> insta::Settings {
 
 /// A service on an empty home, with a model that repeats its prompt.
 struct SkillFixture {
-    bench: TestHome,
+    agent: TestHome,
     upstream: Upstream,
     served: Served,
 }
 
 impl SkillFixture {
     fn new() -> Self {
-        let (bench, upstream) = (bench(), Upstream::start());
+        let (agent, upstream) = (agent(), Upstream::start());
         upstream.want_no_key();
         upstream.set_models(&["echo"]);
         let models = format!("ollama={}", upstream.base_url());
         let arguments = ["up", "--no-discover", "--listen", "127.0.0.1:0", "--server", &models];
-        let served = Served::start(bench.command(arguments).env("USER", "me"));
-        Self { bench, upstream, served }
+        let served = Served::start(agent.command(arguments).env("USER", "me"));
+        Self { agent, upstream, served }
     }
 
     /// Writes a skill of the home.
     fn skill(&self, name: &str, description: &str, body: &str) {
-        write_skill(&self.bench.home().join("skills"), name, description, body);
+        write_skill(&self.agent.home().join("skills"), name, description, body);
     }
 
     /// Runs a task whose model calls `load_skill` with each of these, and then says `Done.`
@@ -70,7 +70,7 @@ impl SkillFixture {
 
     /// Runs the program against the service.
     fn run(&self, arguments: &[&str]) -> ProgramOutput {
-        let mut command = self.bench.command(arguments);
+        let mut command = self.agent.command(arguments);
         command.env("AGENT_BASE_URL", format!("http://{}/v1", self.served.address));
         ProgramOutput::of(&mut command, b"")
     }

@@ -25,7 +25,7 @@ use agent_test_support::mcp::ServerCommand;
 use agent_test_support::upstream::Step;
 use serde_json::{Value, json};
 
-use crate::gateway::{Ground, Served};
+use crate::gateway::{Fixture, Served};
 use crate::mcp_config::terminal;
 use crate::mcp_live::configure;
 
@@ -33,40 +33,40 @@ use crate::mcp_live::configure;
 pub(crate) const MODEL: &str = "test/echo";
 
 /// A service with a member, and a home whose profile has their key.
-pub(crate) struct World {
-    pub(crate) ground: Ground,
+pub(crate) struct Setup {
+    pub(crate) fixture: Fixture,
     pub(crate) served: Served,
     pub(crate) key: String,
 }
 
-impl World {
+impl Setup {
     pub(crate) fn new() -> Self {
         Self::on("")
     }
 
     /// The same with this at the end of the service's configuration.
     pub(crate) fn on(more: &str) -> Self {
-        let ground = Ground::new();
-        ground.configure(more);
-        let key = ground.alice();
-        let served = ground.serve();
-        Self { ground, served, key }
+        let fixture = Fixture::new();
+        fixture.configure(more);
+        let key = fixture.alice();
+        let served = fixture.serve();
+        Self { fixture, served, key }
     }
 
     /// The same with these servers in `config.yaml`.
     pub(crate) fn with_servers(servers: &str) -> Self {
-        let world = Self::new();
-        world.configure(&format!("mcp_servers:\n{servers}"));
-        world
+        let setup = Self::new();
+        setup.configure(&format!("mcp_servers:\n{servers}"));
+        setup
     }
 
     pub(crate) fn configure(&self, config: &str) {
-        configure(&self.ground.bench, config);
+        configure(&self.fixture.agent, config);
     }
 
     /// What the model says, turn by turn.
     pub(crate) fn script(&self, turns: Vec<Step>) {
-        self.ground.upstream.script("echo", turns);
+        self.fixture.upstream.script("echo", turns);
     }
 
     /// `agent …`, as the member.
@@ -74,7 +74,7 @@ impl World {
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Command {
-        let mut command = self.ground.bench.command(arguments);
+        let mut command = self.fixture.agent.command(arguments);
         command
             .env("AGENT_BASE_URL", format!("http://{}/v1", self.served.address))
             .env("AGENT_API_KEY", &self.key);
@@ -100,7 +100,7 @@ impl World {
 
     /// What the model was sent, request by request.
     pub(crate) fn asked(&self) -> Vec<Value> {
-        self.ground.upstream.completions().iter().map(|seen| seen.json()).collect()
+        self.fixture.upstream.completions().iter().map(|seen| seen.json()).collect()
     }
 
     /// What the model was told by tools in its latest request.
@@ -112,7 +112,7 @@ impl World {
     }
 
     pub(crate) fn file(&self, name: &str) -> String {
-        fs::read_to_string(self.ground.bench.work().join(name)).unwrap_or_default()
+        fs::read_to_string(self.fixture.agent.work().join(name)).unwrap_or_default()
     }
 }
 

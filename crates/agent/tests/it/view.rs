@@ -27,16 +27,16 @@ use uuid::Uuid;
 
 const TOOL_CALLS: &str = "agent.tool_call.count";
 
-fn bench() -> TestHome {
+fn agent() -> TestHome {
     TestHome::new(env!("CARGO_BIN_EXE_agent"))
 }
 
-fn folder(bench: &TestHome) -> StoreFolder {
-    StoreFolder::new(bench.home().join("metrics"))
+fn folder(agent: &TestHome) -> StoreFolder {
+    StoreFolder::new(agent.home().join("metrics"))
 }
 
-fn open_store(bench: &TestHome) -> Store {
-    Store::open(&folder(bench), SystemClock.now(), Uuid::new_v4).unwrap()
+fn open_store(agent: &TestHome) -> Store {
+    Store::open(&folder(agent), SystemClock.now(), Uuid::new_v4).unwrap()
 }
 
 /// The longest model identifier there can be: a page must hold it too.
@@ -70,8 +70,8 @@ fn add(store: &mut Store, at: Timestamp, counts: Vec<(Counter, u64)>) {
 }
 
 /// Two packages of days that are over, and two drafts: more of one of these days, and today.
-fn fill(bench: &TestHome) {
-    let mut store = open_store(bench);
+fn fill(agent: &TestHome) {
+    let mut store = open_store(agent);
     let now = SystemClock.now();
     let old = vec![tool_calls("file", "success", "lt_100ms", 1_000)];
     add(&mut store, now.minus_days(20), old);
@@ -155,8 +155,8 @@ struct Served {
 }
 
 impl Served {
-    fn start(bench: &TestHome) -> Served {
-        let (mut served, line) = Served::of(launch(bench, &["--json"]));
+    fn start(agent: &TestHome) -> Served {
+        let (mut served, line) = Served::of(launch(agent, &["--json"]));
         let said: Value = serde_json::from_str(&line).unwrap();
         said["address"].as_str().unwrap().clone_into(&mut served.address);
         served
@@ -218,8 +218,8 @@ impl Served {
     }
 }
 
-fn launch(bench: &TestHome, options: &[&str]) -> Child {
-    let mut command = bench.command(["metrics", "view", "--no-open"].iter().chain(options));
+fn launch(agent: &TestHome, options: &[&str]) -> Child {
+    let mut command = agent.command(["metrics", "view", "--no-open"].iter().chain(options));
     let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
     command.spawn().unwrap()
 }
@@ -238,8 +238,8 @@ struct Answer {
 }
 
 /// The page as it opens on a desk.
-fn overview(bench: &TestHome) -> (Served, Browser) {
-    let served = Served::start(bench);
+fn overview(agent: &TestHome) -> (Served, Browser) {
+    let served = Served::start(agent);
     let browser = Browser::start(1280, 900, ColorScheme::Light);
     browser.goto(&served.address);
     heading(&browser, "Overview");

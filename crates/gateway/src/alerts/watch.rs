@@ -37,13 +37,13 @@ pub(crate) async fn run(service: Arc<Service>) {
             _ = ticks.tick() => {}
         }
         for (member, lineage) in service.billing.charged.take() {
-            if let Err(error) = watcher.look(member, lineage, &service.billing.windows()).await {
+            if let Err(error) = watcher.check(member, lineage, &service.billing.windows()).await {
                 tracing::warn!(error = %chain(&error), %member, "account not checked for alerts");
             }
         }
         if config.providers {
             for provider in service.all_providers() {
-                look_at_provider(alerts, &mut states, provider).await;
+                check_provider(alerts, &mut states, provider).await;
             }
         }
     }
@@ -65,7 +65,7 @@ struct KnownBalance {
 }
 
 impl Watcher<'_> {
-    async fn look(
+    async fn check(
         &mut self,
         member: MemberId,
         lineage: LineageId,
@@ -76,15 +76,15 @@ impl Watcher<'_> {
             self.limits.clear();
             self.budgets.clear();
         }
-        self.look_at_member(member, windows).await?;
-        self.look_at_key(lineage, windows).await
+        self.check_member(member, windows).await?;
+        self.check_key(lineage, windows).await
     }
 
-    async fn look_at_member(&mut self, member: MemberId, windows: &Windows) -> Result<(), Error> {
+    async fn check_member(&mut self, member: MemberId, windows: &Windows) -> Result<(), Error> {
         let store = self.alerts.store;
         let Some(account) = store.account(member).await? else { return Ok(()) };
         if let Some(status) = account.budget_status(windows) {
-            self.look_at_budget(member.to_string(), status).await;
+            self.check_budget(member.to_string(), status).await;
         }
         // Only a top-up raises a balance.
         let known = self.balances.get(&member).filter(|known| account.balance <= known.balance);
@@ -102,11 +102,11 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    async fn look_at_key(&mut self, lineage: LineageId, windows: &Windows) -> Result<(), Error> {
+    async fn check_key(&mut self, lineage: LineageId, windows: &Windows) -> Result<(), Error> {
         let store = self.alerts.store;
         let Some(state) = store.lineage(lineage).await? else { return Ok(()) };
         if let Some(status) = state.budget_status(windows) {
-            self.look_at_budget(self.key_name(lineage).await?, status).await;
+            self.check_budget(self.key_name(lineage).await?, status).await;
         }
         let Some(limit) = state.limits.spend else { return Ok(()) };
         let used = percent(state.spent.get(), limit.get());
@@ -117,7 +117,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    async fn look_at_budget(&mut self, account: String, status: BudgetStatus) {
+    async fn check_budget(&mut self, account: String, status: BudgetStatus) {
         let (resets_at, used) = (status.resets_at, status.percent_used().min(100));
         let known = self.budgets.insert(status.scope, (resets_at, used));
         let known = known.filter(|(end, before)| *end == resets_at && *before <= used);
@@ -145,7 +145,7 @@ pub(crate) fn percent(used: i64, whole: i64) -> u32 {
 }
 
 /// Alerts when a provider fails, and closes the alert when it recovers.
-async fn look_at_provider(
+async fn check_provider(
     alerts: Alerts<'_>,
     states: &mut HashMap<Arc<str>, Option<&'static str>>,
     provider: &Provider,

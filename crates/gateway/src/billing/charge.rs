@@ -129,7 +129,7 @@ impl Charge {
     }
 
     /// Whether the answer is stored for an idempotency key.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub(crate) fn is_stored(&self) -> bool {
         self.hold.as_ref().is_some_and(|hold| hold.idempotency.is_some())
     }
 

@@ -44,7 +44,7 @@ impl Progress {
         let attempt = match result {
             Ok(_) => took.to_string(),
             Err(failure) => {
-                serde_json::to_string(&(model, failure.word(), took)).unwrap_or_default()
+                serde_json::to_string(&(model, failure.as_str(), took)).unwrap_or_default()
             }
         };
         let mut attempts = self.0.attempts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -75,17 +75,17 @@ where
 
 /// Parses `host`, `address`, `address/bits` or `[address]`, each optionally with `:port`.
 pub(super) fn parse_private(text: &str) -> Option<AllowedPrivate> {
-    if let Some(place) = place(text) {
+    if let Some(place) = private_place(text) {
         return Some(AllowedPrivate { place, port: None });
     }
     let (before, port) = text.rsplit_once(':')?;
     let port = port.parse().ok().filter(|port| *port > 0)?;
     // Without brackets, the end of an IPv6 address with a port is ambiguous.
     let is_clear = !before.contains(':') || before.starts_with('[') || before.contains('/');
-    Some(AllowedPrivate { place: place(before).filter(|_| is_clear)?, port: Some(port) })
+    Some(AllowedPrivate { place: private_place(before).filter(|_| is_clear)?, port: Some(port) })
 }
 
-fn place(text: &str) -> Option<PrivatePlace> {
+fn private_place(text: &str) -> Option<PrivatePlace> {
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     if let Ok(address) = bare.parse::<IpAddr>() {
         let address = address.to_canonical();

@@ -119,7 +119,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         word::<Self>(self as usize)
     }
 

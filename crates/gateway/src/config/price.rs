@@ -109,7 +109,7 @@ impl Operation {
         OPERATIONS.iter().map(|(operation, ..)| *operation)
     }
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         OPERATIONS.iter().find(|(known, ..)| *known == self).map_or("chat", |(_, word, ..)| word)
     }
 }
@@ -199,7 +199,7 @@ impl From<PricesFile> for Prices {
     fn from(file: PricesFile) -> Self {
         let mut prices = Self::default();
         for (operation, price) in &mut prices.defaults {
-            *price = file.default_micros.0.get(operation.word()).copied().unwrap_or(*price);
+            *price = file.default_micros.0.get(operation.as_str()).copied().unwrap_or(*price);
         }
         let models = file.models.into_iter().map(|(name, price)| (Pattern::new(name), price));
         prices.models = models.collect();

@@ -71,7 +71,7 @@ impl Provider {
 }
 
 impl Kind {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         word::<Self>(self as usize)
     }
 

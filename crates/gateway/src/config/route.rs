@@ -112,7 +112,7 @@ pub(super) fn written(aliases: Vec<(String, AliasFile)>, reader: &mut Reader<'_>
             targets.iter().filter(|target| matches!(target, TargetFile::Weighted(_))).count();
         if weighted != 0 && weighted != targets.len() {
             let inner = format!("{path}.targets");
-            let key = if reader.is_given(&inner) { inner } else { path.clone() };
+            let key = if reader.is_set(&inner) { inner } else { path.clone() };
             let message = "mixes names and mappings in one list";
             let hint = "use either names, tried in order, or mappings with `model` and `weight`";
             reader.refuse_key(&key, message, hint);

@@ -107,14 +107,14 @@ impl SearchProvider {
 
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Remote { kind, .. } => kind.word(),
+            Self::Remote { kind, .. } => kind.as_str(),
             Self::Index(_) => "index",
         }
     }
 }
 
 impl SearchKind {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         word::<Self>(self as usize)
     }
 

@@ -107,7 +107,7 @@ impl Database {
     pub(super) fn resolve(&mut self, reader: &mut Reader<'_>, folder: &Path) {
         let (key, whose) = match self {
             Self::Sqlite { path, .. } => {
-                if !reader.is_given("database") {
+                if !reader.is_set("database") {
                     *path = folder.join(DEFAULT_DATABASE);
                 }
                 ("database.pool_size", "PostgreSQL")
@@ -115,7 +115,7 @@ impl Database {
             Self::Postgres { .. } => ("database.durability", "SQLite"),
         };
         // Without a URL, the kind of database is unknown.
-        if reader.is_given(key) && reader.is_given("database.url") {
+        if reader.is_set(key) && reader.is_set("database.url") {
             reader.refuse_key(key, format!("applies to {whose} only"), "remove it");
         }
     }

@@ -14,13 +14,13 @@ fn publication(version: &str, files: &[&Path]) -> Publication {
     }
 }
 
-struct Ground {
+struct Fixture {
     folder: tempfile::TempDir,
     downloads: Downloads,
     public: [u8; 32],
 }
 
-impl Ground {
+impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let downloads = Downloads {
@@ -59,24 +59,24 @@ impl Ground {
 
 #[test]
 fn a_signing_key_is_private_and_never_overwritten() {
-    let ground = Ground::new();
-    let path = &ground.downloads.key_file;
+    let fixture = Fixture::new();
+    let path = &fixture.downloads.key_file;
     assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
     let before = fs::read(path).unwrap();
     assert!(make_key(path).is_err());
     assert_eq!(fs::read(path).unwrap(), before);
-    assert_eq!(download::read_public_key(&show_key(path).unwrap()), Some(ground.public));
+    assert_eq!(download::read_public_key(&show_key(path).unwrap()), Some(fixture.public));
     fs::write(path, "no key").unwrap();
     assert!(show_key(path).unwrap_err().message.contains("is not an Ed25519 key"));
 }
 
 #[test]
 fn files_are_published_with_a_signed_manifest() {
-    let ground = Ground::new();
-    let one = ground.file("agent-linux-x86_64", "one");
-    let two = ground.file("agent-macos-arm64.tar.gz", "two");
-    let made = publish(&ground.downloads, &publication("1.0.0", &[&two, &one])).unwrap();
-    assert_eq!(made.verify(&ground.public), Ok(()));
+    let fixture = Fixture::new();
+    let one = fixture.file("agent-linux-x86_64", "one");
+    let two = fixture.file("agent-macos-arm64.tar.gz", "two");
+    let made = publish(&fixture.downloads, &publication("1.0.0", &[&two, &one])).unwrap();
+    assert_eq!(made.verify(&fixture.public), Ok(()));
     let names: Vec<(&str, &str, u64)> = made
         .files
         .iter()
@@ -93,37 +93,37 @@ fn files_are_published_with_a_signed_manifest() {
         "1.0.0/.manifest.json", "1.0.0/agent-linux-x86_64", "1.0.0/agent-macos-arm64.tar.gz",
         "manifest.json",
     ];
-    assert_eq!(ground.published(), expected);
-    let read = fs::read(ground.downloads.folder.join(MANIFEST)).unwrap();
+    assert_eq!(fixture.published(), expected);
+    let read = fs::read(fixture.downloads.folder.join(MANIFEST)).unwrap();
     assert_eq!(serde_json::from_slice::<Manifest>(&read).unwrap(), made);
 }
 
 #[test]
 fn published_versions_increase_and_are_immutable() {
-    let ground = Ground::new();
-    let one = ground.file("one", "1");
-    publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap();
-    let two = ground.file("two", "2");
-    let grown = publish(&ground.downloads, &publication("1.0.0", &[&two, &one])).unwrap();
+    let fixture = Fixture::new();
+    let one = fixture.file("one", "1");
+    publish(&fixture.downloads, &publication("1.0.0", &[&one])).unwrap();
+    let two = fixture.file("two", "2");
+    let grown = publish(&fixture.downloads, &publication("1.0.0", &[&two, &one])).unwrap();
     assert_eq!(grown.files.len(), 2);
-    assert_eq!(grown.verify(&ground.public), Ok(()));
-    ground.file("one", "changed");
-    let refused = publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap_err();
+    assert_eq!(grown.verify(&fixture.public), Ok(()));
+    fixture.file("one", "changed");
+    let refused = publish(&fixture.downloads, &publication("1.0.0", &[&one])).unwrap_err();
     assert!(refused.message.contains("is already published with different content"), "{refused}");
-    let next = publish(&ground.downloads, &publication("1.0.1", &[&one])).unwrap();
+    let next = publish(&fixture.downloads, &publication("1.0.1", &[&one])).unwrap();
     assert_eq!((next.files.len(), next.version.as_str()), (1, "1.0.1"));
-    assert_eq!(fs::read(ground.downloads.folder.join("1.0.0/one")).unwrap(), b"1");
+    assert_eq!(fs::read(fixture.downloads.folder.join("1.0.0/one")).unwrap(), b"1");
 }
 
 #[test]
 fn failed_publication_changes_nothing() {
-    let ground = Ground::new();
-    let one = ground.file("one", "1");
-    publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap();
-    let manifest = fs::read(ground.downloads.folder.join(MANIFEST)).unwrap();
-    let absent = ground.folder.path().join("absent");
-    let odd = ground.file("a b", "2");
-    let two = ground.file("two", "2");
+    let fixture = Fixture::new();
+    let one = fixture.file("one", "1");
+    publish(&fixture.downloads, &publication("1.0.0", &[&one])).unwrap();
+    let manifest = fs::read(fixture.downloads.folder.join(MANIFEST)).unwrap();
+    let absent = fixture.folder.path().join("absent");
+    let odd = fixture.file("a b", "2");
+    let two = fixture.file("two", "2");
     for wrong in [
         publication("1.1.0", &[&two, &absent]),
         publication("1.1.0", &[&two, &odd]),
@@ -132,23 +132,23 @@ fn failed_publication_changes_nothing() {
         publication("1.2.0", &[]),
         Publication { platform: Some("a/b".to_owned()), ..publication("1.3.0", &[&two]) },
     ] {
-        assert!(publish(&ground.downloads, &wrong).is_err(), "{wrong:?}");
-        assert_eq!(fs::read(ground.downloads.folder.join(MANIFEST)).unwrap(), manifest);
+        assert!(publish(&fixture.downloads, &wrong).is_err(), "{wrong:?}");
+        assert_eq!(fs::read(fixture.downloads.folder.join(MANIFEST)).unwrap(), manifest);
     }
     let is_half = |name: &String| name.contains("/.") && !name.ends_with(OF_VERSION);
-    assert!(!ground.published().iter().any(is_half), "nothing half written");
+    assert!(!fixture.published().iter().any(is_half), "nothing half written");
 }
 
 #[test]
 fn foreign_manifest_is_not_signed_again() {
-    let ground = Ground::new();
-    let one = ground.file("one", "1");
-    publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap();
-    let path = ground.downloads.folder.join("1.0.0").join(OF_VERSION);
+    let fixture = Fixture::new();
+    let one = fixture.file("one", "1");
+    publish(&fixture.downloads, &publication("1.0.0", &[&one])).unwrap();
+    let path = fixture.downloads.folder.join("1.0.0").join(OF_VERSION);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"bytes\": 1", "\"bytes\": 2")).unwrap();
-    let two = ground.file("two", "2");
-    let refused = publish(&ground.downloads, &publication("1.0.0", &[&two])).unwrap_err();
+    let two = fixture.file("two", "2");
+    let refused = publish(&fixture.downloads, &publication("1.0.0", &[&two])).unwrap_err();
     assert!(refused.message.contains("signature"), "{refused}");
 }
 

@@ -193,12 +193,12 @@ pub(super) fn unknown(message: &str, known: &[&str]) -> Option<ApiError> {
     message.strip_prefix("unknown field")?;
     let named = message.split('`').nth(1).unwrap_or_default();
     let short: String = named.chars().take(MAX_NAME_CHARS).collect();
-    let message = format!("unknown field `{short}`; {}", meant(named, known));
+    let message = format!("unknown field `{short}`; {}", suggestion(named, known));
     Some(ApiError::invalid(short, message))
 }
 
 /// A suggestion for an unknown field, or the list of known ones.
-pub(super) fn meant(named: &str, known: &[&str]) -> String {
+pub(super) fn suggestion(named: &str, known: &[&str]) -> String {
     match settings::nearest(named, known.iter().copied()) {
         Some((_, meant)) => format!("did you mean `{meant}`?"),
         None => format!("known fields are `{}`", known.join("`, `")),

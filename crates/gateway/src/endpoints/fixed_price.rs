@@ -46,7 +46,7 @@ impl FixedPrice<'_> {
         let order = Order {
             id: self.info.id,
             caller: self.caller,
-            operation: self.operation.word(),
+            operation: self.operation.as_str(),
             model: None,
             price,
             idempotency: self.idempotency,
@@ -69,7 +69,7 @@ impl FixedPrice<'_> {
         let is_empty = response.extensions().get::<NothingFound>().is_some();
         let progress = if is_empty { AnswerProgress::Begun } else { AnswerProgress::Content };
         let mut answer = None;
-        if charge.is_kept() && !is_empty {
+        if charge.is_stored() && !is_empty {
             (response, answer) = stored(response).await?;
         }
         let results = Results { answer, ..Results::default() };

@@ -86,7 +86,7 @@ impl ModelRequest {
             let relay = Relay::waiting(policy, charge, beginning, self.dialect);
             return stream(relay.recorded_by(recorder), self.price()).await;
         }
-        let must_finish = charge.is_kept() || policy.finishes();
+        let must_finish = charge.is_stored() || policy.finishes();
         let progress = charge.progress();
         let (dialect, price) = (self.dialect, self.price());
         let work = async move {
@@ -134,7 +134,7 @@ impl ModelRequest {
         let order = Order {
             id: self.info.id,
             caller: &self.caller,
-            operation: self.operation.word(),
+            operation: self.operation.as_str(),
             model: Some(&self.model.id),
             price: self.price(),
             idempotency: self.idempotency.clone(),
@@ -212,7 +212,7 @@ async fn settle(
     let response = response.and_then(|(recorder, response)| recorder.stored(response));
     let reached = if whole.has_content { AnswerProgress::Content } else { AnswerProgress::Begun };
     let fits = whole.has_content && whole.body.len() <= MAX_STORED_ANSWER_BYTES;
-    let answer = (charge.is_kept() && fits).then(|| saved_json(whole.body.to_vec()));
+    let answer = (charge.is_stored() && fits).then(|| saved_json(whole.body.to_vec()));
     charge.close(EndReason::Complete, reached, Results { answer, response, media: None }).await
 }
 

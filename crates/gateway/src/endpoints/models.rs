@@ -93,7 +93,7 @@ fn view(model: &Model) -> ModelView {
         object: "model".to_owned(),
         created: model.created,
         owned_by: model.owned_by.clone(),
-        capabilities: model.capabilities.iter().map(|word| word.word().to_owned()).collect(),
+        capabilities: model.capabilities.iter().map(|word| word.as_str().to_owned()).collect(),
         price_micros: model.usual_price().get(),
         context_length: model.context_length,
         tools: model.tools,

@@ -22,7 +22,7 @@ pub(super) async fn create(request: MemberRequest) -> ApiResult {
     let received = request.receive(Scope::Search, "search").await?;
     let web = &received.service.web;
     let owner = web.search_owner(received.caller.key.member);
-    let wanted = Wanted { owner, ..wanted(body::parse(&received.bytes, wrong)?)? };
+    let wanted = Wanted { owner, ..parse_query(body::parse(&received.bytes, wrong)?)? };
     if !web.search.can_answer(&wanted) {
         return Err(Failure::NoProvider.into());
     }
@@ -54,7 +54,7 @@ fn wrong(path: &str, message: &str) -> ApiError {
     ApiError::invalid(name, format!("`{name}` must be {wanted}"))
 }
 
-fn wanted(request: SearchRequest) -> ApiResult<Wanted> {
+fn parse_query(request: SearchRequest) -> ApiResult<Wanted> {
     let SearchRequest { query, max_results, recency, domains } = request;
     let refuse = |name: &str, message: String| Err(ApiError::invalid(name, message));
     if query.chars().count() > MAX_QUERY_CHARS {

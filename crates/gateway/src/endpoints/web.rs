@@ -48,7 +48,7 @@ fn read(bytes: &[u8]) -> ApiResult<PageRequest> {
     let object = RawObject::parse(bytes)?;
     if let Some(unknown) = object.names().find(|name| !FIELDS.contains(name)) {
         let shown: String = unknown.chars().take(MAX_NAME_CHARS).collect();
-        let hint = body::meant(&shown, FIELDS);
+        let hint = body::suggestion(&shown, FIELDS);
         let message = format!("unknown field `{shown}`; {hint}");
         return Err(ApiError::invalid(shown, message));
     }

@@ -89,14 +89,14 @@ impl Maker<'_> {
         for image in list {
             let bytes = image.bytes(&self.target.provider, self.max_bytes()).await?;
             let checked = self.parser.image(Some(self.member.0), &bytes).await;
-            files.push(made(checked, bytes)?);
+            files.push(checked_file(checked, bytes)?);
         }
         Ok(files)
     }
 
     async fn audio(&self, bytes: Bytes, kind: AudioKind) -> Result<Made, Failure> {
         let checked = self.parser.audio(Some(self.member.0), kind, &bytes).await;
-        made(checked, bytes)
+        checked_file(checked, bytes)
     }
 }
 
@@ -162,7 +162,7 @@ pub(super) fn invalid(error: &Error) -> Failure {
 }
 
 /// A checked file, or why it is invalid.
-fn made(checked: Result<&'static str, Error>, bytes: Bytes) -> Result<Made, Failure> {
+fn checked_file(checked: Result<&'static str, Error>, bytes: Bytes) -> Result<Made, Failure> {
     let media_type = checked.map_err(|error| invalid(&error))?;
     let sha256 = Sha256::digest(&bytes).into();
     Ok(Made { media_type, bytes, sha256 })

@@ -73,7 +73,7 @@ impl Media {
         let order = Order {
             id,
             caller: &caller,
-            operation: Operation::Media.word(),
+            operation: Operation::Media.as_str(),
             model: Some(&model.id),
             price,
             idempotency,
@@ -122,7 +122,7 @@ impl Media {
     ) -> ApiResult<Arc<Model>> {
         let model = self.exact_model(caller, asked)?;
         if !model.is_for(capability) {
-            let message = format!("the model `{asked}` does not support {}", capability.word());
+            let message = format!("the model `{asked}` does not support {}", capability.as_str());
             return Err(ApiError::of_param(Code::ModelNotForCapability, "model", message));
         }
         check_usable(&model)?;
@@ -193,14 +193,14 @@ impl Work {
             member: self.caller.key.member,
             hold: charge.id(),
             model: self.target.id.to_string(),
-            capability: self.capability.word().to_owned(),
+            capability: self.capability.as_str().to_owned(),
             charge: self.price,
             created_at: now,
             expires_at: now.plus_micros(kept),
             artifacts,
         };
         let body = || serde_json::to_vec(&self.media.view(&run)).unwrap_or_default();
-        let answer = charge.is_kept().then(|| saved_json(body()));
+        let answer = charge.is_stored().then(|| saved_json(body()));
         charge.model = Some(self.target.id.clone());
         let results = Results { answer, media: Some(run.clone()), ..Results::default() };
         charge.close(EndReason::Complete, AnswerProgress::Content, results).await?;

@@ -40,7 +40,7 @@ impl Cleaner {
         let words: Vec<&str> = text
             .split(|letter: char| letter.is_whitespace() || letter.is_control())
             .filter(|word| !word.is_empty())
-            .map(|word| if may_be_told(word) { word } else { "***" })
+            .map(|word| if is_harmless(word) { word } else { "***" })
             .collect();
         let line = words.join(" ");
         match line.char_indices().nth(MAX_MESSAGE) {
@@ -51,7 +51,7 @@ impl Cleaner {
 }
 
 /// Whether a word looks like neither a URL nor a secret.
-fn may_be_told(word: &str) -> bool {
+fn is_harmless(word: &str) -> bool {
     let core = word.trim_matches(|letter: char| !letter.is_alphanumeric());
     let is_address = word.contains("://") || host_part(core).parse::<std::net::Ipv4Addr>().is_ok();
     let is_secret = core.len() >= 16

@@ -52,7 +52,7 @@ pub(crate) async fn speak(
 pub(crate) async fn voices(program: &Path) -> Result<Vec<config::Model>, String> {
     let work = run(program, &["--voices"], b"", MAX_LIST_BYTES);
     let list = timeout(MAX_LOOK, work).await.map_err(|_| "it does not respond".to_owned())?;
-    let list = list.map_err(|failure| failure.cause().unwrap_or(failure.word()).to_owned())?;
+    let list = list.map_err(|failure| failure.cause().unwrap_or(failure.as_str()).to_owned())?;
     let list = String::from_utf8_lossy(&list);
     let mut voices: Vec<config::Model> = Vec::new();
     for line in list.lines().skip(1) {

@@ -78,7 +78,7 @@ impl Failure {
     }
 
     /// The label for logs and metrics.
-    pub(crate) fn word(&self) -> &'static str {
+    pub(crate) fn as_str(&self) -> &'static str {
         match self {
             Self::Refused { .. } => "refused",
             Self::NoModel => "no_model",

@@ -95,7 +95,7 @@ impl Local {
     }
 
     /// Context length and description of a model; no description if its file cannot be used.
-    pub(crate) fn known(&self, name: &str) -> (u64, Option<String>) {
+    pub(crate) fn model_info(&self, name: &str) -> (u64, Option<String>) {
         let files = self.files.load();
         let about = files.get(name).and_then(|file| file.about.as_ref().ok());
         let made_for = about.map_or(u32::MAX, |about| about.context);
@@ -107,10 +107,10 @@ impl Local {
         self.files.load().get(name).is_none_or(|file| file.about.is_ok())
     }
 
-    pub(crate) fn trouble(&self) -> Option<String> {
+    pub(crate) fn problem(&self) -> Option<String> {
         let files = self.files.load();
         let folder = self.folder_trouble.load().as_deref().cloned();
-        let wrong = folder.into_iter().chain(files.values().filter_map(|file| file.trouble()));
+        let wrong = folder.into_iter().chain(files.values().filter_map(|file| file.problem()));
         let wrong: Vec<String> = wrong.collect();
         (!wrong.is_empty()).then(|| wrong.join("; "))
     }

@@ -18,7 +18,7 @@ impl Local {
         match *self {}
     }
 
-    pub(crate) fn known(&self, _: &str) -> (u64, Option<String>) {
+    pub(crate) fn model_info(&self, _: &str) -> (u64, Option<String>) {
         match *self {}
     }
 
@@ -26,7 +26,7 @@ impl Local {
         match *self {}
     }
 
-    pub(crate) fn trouble(&self) -> Option<String> {
+    pub(crate) fn problem(&self) -> Option<String> {
         match *self {}
     }
 

@@ -112,7 +112,7 @@ impl Provider {
         let answer = local.answer(body, owner, self.timeouts).await;
         // The attempt has shown whether the file can be used.
         if matches!(answer, Err(Failure::Unusable { .. })) || self.trouble.load().is_some() {
-            self.trouble.store(local.trouble().map(Arc::new));
+            self.trouble.store(local.problem().map(Arc::new));
         }
         let LocalAnswer { media_type, pieces } = answer?;
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(media_type))]);

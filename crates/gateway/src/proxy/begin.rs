@@ -171,15 +171,15 @@ impl Call<'_> {
         self.progress.set(true);
         match request.reader {
             AnswerReader::Whole(reader) => {
-                reader.read(self.whole_body(upstream).await?).map(BegunAnswer::Whole)
+                reader.read(self.full_body(upstream).await?).map(BegunAnswer::Whole)
             }
             AnswerReader::Checked(reader, check) => {
-                let body = self.whole_body(upstream).await?;
+                let body = self.full_body(upstream).await?;
                 check(body.clone()).await?;
                 reader.read(body).map(BegunAnswer::Whole)
             }
             AnswerReader::ByType(reader) if upstream.has_type("application/json") => {
-                reader.read(self.whole_body(upstream).await?).map(BegunAnswer::Whole)
+                reader.read(self.full_body(upstream).await?).map(BegunAnswer::Whole)
             }
             AnswerReader::Searching(mut reader) => {
                 reader.rounds.set_upstream(provider.clone(), self.sender);
@@ -209,7 +209,7 @@ impl Call<'_> {
         }
     }
 
-    async fn whole_body(&self, mut upstream: Upstream) -> Result<Bytes, Failure> {
+    async fn full_body(&self, mut upstream: Upstream) -> Result<Bytes, Failure> {
         let body = timeout(self.max_time, upstream.read(self.provider.max_answer_bytes)).await;
         body.map_err(|_| Failure::Gone("the response took too long"))?
     }

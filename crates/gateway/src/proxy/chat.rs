@@ -46,7 +46,7 @@ impl From<StreamFault> for Fault {
 }
 
 impl ChatWatch {
-    pub(crate) fn look(&mut self, event: &Event) -> Result<ChunkAction, Fault> {
+    pub(crate) fn inspect(&mut self, event: &Event) -> Result<ChunkAction, Fault> {
         let whole = event.data();
         let data = whole.trim_ascii();
         if data.is_empty() {

@@ -105,7 +105,7 @@ impl NativeWatch {
         let event = json!({
             "type": "error",
             "sequence_number": sequence,
-            "code": error.code().word(),
+            "code": error.code().as_str(),
             "message": error.message(),
             "param": null,
             "error": failure,

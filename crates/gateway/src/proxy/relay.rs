@@ -105,7 +105,7 @@ impl Relay {
         dialect: Dialect,
     ) -> Self {
         charge.billing().metrics.streams.inc();
-        let sent = charge.is_kept().then(BytesMut::new);
+        let sent = charge.is_stored().then(BytesMut::new);
         Self(Some(Box::new(Inner {
             policy,
             charge,

@@ -74,7 +74,7 @@ impl Stage {
     /// Processes one event. Everything from the end marker on goes to `last`.
     pub(crate) fn feed(&mut self, event: &Event, out: &mut Output) -> Result<Step, Fault> {
         match self {
-            Self::Chat(watch) => Ok(pass(watch.look(event)?, event, out)),
+            Self::Chat(watch) => Ok(pass(watch.inspect(event)?, event, out)),
             Self::Translated(translation) => translation.feed(event, out),
             Self::Native(watch) => watch.feed(event, out),
             Self::Messages(watch) => watch.feed(event, out),
@@ -126,7 +126,7 @@ impl Stage {
             Self::Native(watch) => return watch.fail(error, out),
             Self::Translated(translation) => match &mut translation.bridge {
                 Some(Bridge::Responses(stream)) => {
-                    return stream.fail(error.code().word(), error.message(), out.buffer());
+                    return stream.fail(error.code().as_str(), error.message(), out.buffer());
                 }
                 Some(Bridge::Messages(_)) => Dialect::Anthropic,
                 None => Dialect::OpenAi,
@@ -146,14 +146,14 @@ impl Translation {
 
     fn feed(&mut self, event: &Event, out: &mut Output) -> Result<Step, Fault> {
         let Some((stream, splitter)) = &mut self.anthropic else {
-            return self.look(event, out);
+            return self.inspect(event, out);
         };
         let mut chunks = BytesMut::new();
         stream.feed(event, &mut chunks)?;
         splitter.push(chunks.freeze());
         while let Some(chunk) = self.anthropic.as_mut().and_then(|(_, splitter)| splitter.next()) {
             let chunk = chunk.map_err(|_| Fault::Malformed("an event is too long"))?;
-            let step = self.look(&chunk, out)?;
+            let step = self.inspect(&chunk, out)?;
             if step != Step::More {
                 return Ok(step);
             }
@@ -161,8 +161,8 @@ impl Translation {
         Ok(Step::More)
     }
 
-    fn look(&mut self, chunk: &Event, out: &mut Output) -> Result<Step, Fault> {
-        let seen = self.watch.look(chunk)?;
+    fn inspect(&mut self, chunk: &Event, out: &mut Output) -> Result<Step, Fault> {
+        let seen = self.watch.inspect(chunk)?;
         let Some(bridge) = &mut self.bridge else {
             return Ok(pass(seen, chunk, out));
         };

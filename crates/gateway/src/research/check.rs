@@ -73,7 +73,7 @@ fn is_definition(line: &str) -> bool {
 fn quotations(line: &str, texts: &[Folded]) -> String {
     let is_said = |text: &str| {
         let text = plain(text);
-        text.chars().count() < MIN_QUOTE_CHARS || texts.iter().any(|folded| folded.says(&text))
+        text.chars().count() < MIN_QUOTE_CHARS || texts.iter().any(|folded| folded.contains(&text))
     };
     if let Some(inside) = line.trim_start().strip_prefix('>') {
         let bare = inside.trim().trim_matches(['"', '“', '”', '«', '»', ' ']);

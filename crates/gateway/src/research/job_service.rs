@@ -69,7 +69,7 @@ impl Research {
         let price = price_micros(&self.config, depth, &model.id);
         let pages = asked.max_sources.unwrap_or(preset.pages).min(preset.pages);
         let request = Request {
-            depth: depth.word().to_owned(),
+            depth: depth.as_str().to_owned(),
             bounds: Bounds {
                 rounds: preset.rounds,
                 queries: preset.queries,
@@ -85,7 +85,7 @@ impl Research {
             member: caller.key.member,
             lineage: caller.key.lineage,
             amount: Micros::new(price),
-            operation: Operation::Research.word().into(),
+            operation: Operation::Research.as_str().into(),
             model: Some(model.id.clone()),
             owner: self.billing.owner,
             lease_micros: self.billing.lease_micros(),

@@ -68,7 +68,7 @@ impl Folded {
         Some(from..to)
     }
 
-    pub(super) fn says(&self, quote: &str) -> bool {
+    pub(super) fn contains(&self, quote: &str) -> bool {
         self.find(&Self::new(quote)).is_some()
     }
 }

@@ -57,7 +57,7 @@ fn brave(wanted: &Wanted) -> Question {
     let mut query = Serializer::new(String::new());
     query
         .append_pair("q", words)
-        .append_pair("count", &asked(wanted).to_string())
+        .append_pair("count", &requested_results(wanted).to_string())
         .append_pair("result_filter", "web")
         .append_pair("text_decorations", "false");
     if let Some(recency) = wanted.recency {
@@ -76,7 +76,7 @@ fn tavily(wanted: &Wanted) -> Question {
     let mut body = json!({
         "query": wanted.query,
         "search_depth": "basic",
-        "max_results": asked(wanted),
+        "max_results": requested_results(wanted),
         "include_answer": false,
         "include_raw_content": false,
         "include_images": false,
@@ -95,7 +95,7 @@ fn tavily(wanted: &Wanted) -> Question {
 }
 
 /// Number of results to request: more if they are filtered afterwards.
-fn asked(wanted: &Wanted) -> usize {
+fn requested_results(wanted: &Wanted) -> usize {
     let all = usize::try_from(MAX_RESULTS).unwrap_or(wanted.max_results);
     let is_filtered = !wanted.domains.include.is_empty() || !wanted.domains.exclude.is_empty();
     if is_filtered { all } else { wanted.max_results.min(all) }

@@ -7,7 +7,7 @@ use crate::fixture::with_one;
 use crate::raw::events;
 use crate::support::{Holder, PRICE, Running};
 
-fn world() -> (Upstream, Running, Holder) {
+fn setup() -> (Upstream, Running, Holder) {
     let upstream = Upstream::start();
     let provider = "kind: anthropic, health: false, models: {echo: {name: echo-20991231}}";
     let service = Running::start(&with_one(&upstream, provider, ""));
@@ -26,7 +26,7 @@ fn asked(upstream: &Upstream) -> Value {
 
 #[test]
 fn a_chat_is_translated_to_the_messages_api() {
-    let (upstream, service, ada) = world();
+    let (upstream, service, ada) = setup();
     let pixel = "data:image/png;base64,iVBORw0KGgo=";
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
     let body = json!({
@@ -65,7 +65,7 @@ fn a_chat_is_translated_to_the_messages_api() {
 
 #[test]
 fn a_stream_is_translated_to_chunks_and_response_events() {
-    let (_upstream, service, ada) = world();
+    let (_upstream, service, ada) = setup();
     let chat = json!({"model": "up/echo", "stream": true, "stream_options": {"include_usage": true},
         "messages": [{"role": "user", "content": "one two"}]});
     let answer = service.post("/v1/chat/completions", ada.key.as_str(), &chat);
@@ -89,7 +89,7 @@ fn a_stream_is_translated_to_chunks_and_response_events() {
 
 #[test]
 fn untranslatable_request_is_rejected_and_free() {
-    let (upstream, service, ada) = world();
+    let (upstream, service, ada) = setup();
     let body = json!({"model": "up/echo", "n": 2, "messages": [{"role": "user", "content": "x"}]});
     let answer = service.post("/v1/chat/completions", ada.key.as_str(), &body);
     assert_eq!(answer.failure(), (400, "invalid_request".to_owned()));

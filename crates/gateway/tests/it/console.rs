@@ -15,7 +15,7 @@ use http::{Method, Request};
 use crate::support::{Answer, Holder, PRICE, Running, plain};
 
 /// A service with two chat models, and a member who can pay.
-pub(crate) fn world() -> (Upstream, Running, Holder) {
+pub(crate) fn setup() -> (Upstream, Running, Holder) {
     let upstream = Upstream::start();
     let service = Running::start(&plain(&upstream, &["echo", "drip-3-1"], ""));
     let holder = service.holder("ada", 1000 * PRICE);

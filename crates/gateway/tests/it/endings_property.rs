@@ -155,7 +155,7 @@ impl Saw {
 }
 
 /// What outlives a service.
-struct World {
+struct Setup {
     text: String,
     folder: Arc<TempDir>,
 }
@@ -243,8 +243,8 @@ impl Case {
     fn play(&self) {
         let upstream = Upstream::start();
         let text = self.configuration(&upstream);
-        let world = World { text, folder: Arc::new(tempfile::tempdir().unwrap()) };
-        let mut service = Running::start_in(world.folder.clone(), &world.text);
+        let setup = Setup { text, folder: Arc::new(tempfile::tempdir().unwrap()) };
+        let mut service = Running::start_in(setup.folder.clone(), &setup.text);
         let ada = service.holder("ada", CREDIT);
 
         let mut raw = self.ask(&service, &ada);
@@ -265,15 +265,15 @@ impl Case {
         | Client::Cancels(bytes)
         | Client::Deletes(bytes)) = self.client
         else {
-            return self.end(service, &world, &ada, (raw, saw, id));
+            return self.end(service, &setup, &ada, (raw, saw, id));
         };
         saw.read(&mut raw, bytes);
         if matches!(self.client, Client::Stalls(_)) {
             eventually("the client is left", || !upstream.cancelled().is_empty());
         }
-        let books = (self.fault == Fault::BooksAway).then(|| lock(&world.folder));
+        let books = (self.fault == Fault::BooksAway).then(|| lock(&setup.folder));
         if self.fault == Fault::Restart {
-            service = restart(service, &world);
+            service = restart(service, &setup);
         }
         std::thread::scope(|scope| {
             scope.spawn(move || drop((raw, books)));
@@ -283,12 +283,12 @@ impl Case {
     }
 
     /// Reads all of the answer, or nothing.
-    fn end(&self, service: Running, world: &World, ada: &Holder, what: (Raw, Saw, String)) {
+    fn end(&self, service: Running, setup: &Setup, ada: &Holder, what: (Raw, Saw, String)) {
         let (mut raw, mut saw, id) = what;
         let mut service = service;
-        let books = (self.fault == Fault::BooksAway).then(|| lock(&world.folder));
+        let books = (self.fault == Fault::BooksAway).then(|| lock(&setup.folder));
         if self.fault == Fault::Restart {
-            service = restart(service, world);
+            service = restart(service, setup);
         }
         if self.client == Client::LeavesEarly {
             drop(raw);
@@ -362,9 +362,9 @@ fn lock(folder: &TempDir) -> rusqlite::Connection {
     books
 }
 
-fn restart(service: Running, world: &World) -> Running {
+fn restart(service: Running, setup: &Setup) -> Running {
     service.stop();
-    Running::start_in(world.folder.clone(), &world.text)
+    Running::start_in(setup.folder.clone(), &setup.text)
 }
 
 #[test]

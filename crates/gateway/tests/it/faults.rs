@@ -25,24 +25,24 @@ const AMID: &[&str] =
 /// Requests that the upstream says are wrong.
 const REFUSED: &[&str] = &["status-400", "status-413", "status-422"];
 
-struct World {
+struct Setup {
     upstream: Upstream,
     service: Running,
     ada: Holder,
     path: &'static str,
 }
 
-fn world(kind: &str, path: &'static str) -> World {
+fn setup(kind: &str, path: &'static str) -> Setup {
     world_with(&format!("{kind}, timeout: {{connect: 1, first_byte: 1, idle: 1}}"), path)
 }
 
-fn world_with(kind: &str, path: &'static str) -> World {
+fn world_with(kind: &str, path: &'static str) -> Setup {
     let upstream = Upstream::start();
     let provider = format!("kind: {kind}, models: [echo], health: false");
     let limits = "limits: {max_answer_bytes: 1048576}\n";
     let service = Running::start(&with_one(&upstream, &provider, limits));
     let ada = service.holder("ada", 1000 * PRICE);
-    World { upstream, service, ada, path }
+    Setup { upstream, service, ada, path }
 }
 
 /// What came back.
@@ -53,7 +53,7 @@ struct Came {
     charge: String,
 }
 
-impl World {
+impl Setup {
     fn ask(&self, step: &str, is_streamed: bool) -> Came {
         let text = format!("[[{step}]] one two three");
         let mut body = json!({"model": "up/echo", "stream": is_streamed});
@@ -183,48 +183,48 @@ fn is_fine(event: &Value) -> bool {
 
 #[test]
 fn a_chat_is_refunded_for_every_upstream_failure() {
-    let world = world("openai", CHAT);
-    world.check_all();
+    let setup = setup("openai", CHAT);
+    setup.check_all();
     // One upstream, one attempt.
-    let asked = world.upstream.completions().len();
+    let asked = setup.upstream.completions().len();
     assert_eq!(asked, 2 * (BEFORE.len() + AMID.len() + REFUSED.len()) + 13);
 }
 
 #[test]
 fn a_chat_is_refunded_for_every_messages_api_failure() {
-    world("anthropic", CHAT).check_all();
+    setup("anthropic", CHAT).check_all();
 }
 
 #[test]
 fn a_response_is_refunded_for_every_upstream_failure() {
-    world("openai, responses: native", RESPONSES).check_all();
+    setup("openai, responses: native", RESPONSES).check_all();
 }
 
 #[test]
 fn a_bridged_response_is_refunded_for_every_upstream_failure() {
-    let world = world("openai", RESPONSES);
-    world.upstream.set_responses(ResponsesApi::Absent);
-    world.check_all();
+    let setup = setup("openai", RESPONSES);
+    setup.upstream.set_responses(ResponsesApi::Absent);
+    setup.check_all();
 }
 
 #[test]
 fn a_response_is_refunded_for_every_messages_api_failure() {
-    world("anthropic", RESPONSES).check_all();
+    setup("anthropic", RESPONSES).check_all();
 }
 
 #[test]
 fn an_oversized_event_fails_the_stream() {
-    let world = world_with("openai", CHAT);
-    world.check_stream("huge-9", &world.ask("huge-9", true));
+    let setup = world_with("openai", CHAT);
+    setup.check_stream("huge-9", &setup.ask("huge-9", true));
 }
 
 #[test]
 fn implausible_upstream_usage_is_ignored() {
-    let world = world_with("openai", CHAT);
+    let setup = world_with("openai", CHAT);
     for (step, tokens) in [("echo", json!([4, 4])), ("lies-usage", json!([null, null]))] {
-        let came = world.ask(step, false);
+        let came = setup.ask(step, false);
         let path = format!("/v1/requests/{}", came.id);
-        let receipt = world.service.get(&path, world.ada.key.as_str()).good();
+        let receipt = setup.service.get(&path, setup.ada.key.as_str()).good();
         assert_eq!(json!([receipt["input_tokens"], receipt["output_tokens"]]), tokens, "{step}");
     }
 }
@@ -236,16 +236,16 @@ fn stream_ends_at_its_time_limit() {
     let limits = "limits: {max_stream_seconds: 0.2}\n";
     let service = Running::start(&with_one(&upstream, provider, limits));
     let ada = service.holder("ada", 1000 * PRICE);
-    let world = World { upstream, service, ada, path: CHAT };
+    let setup = Setup { upstream, service, ada, path: CHAT };
     for step in ["endless", "drip-1000-5"] {
-        let came = world.ask(step, true);
+        let came = setup.ask(step, true);
         let told = "it exceeded the time limit; the request is charged";
         assert!(came.body.contains(told), "{step}");
-        world.check_receipt(step, &came, ("stream_limit", PRICE));
+        setup.check_receipt(step, &came, ("stream_limit", PRICE));
     }
     // One that says nothing any more has failed, before the limit or at it.
-    let came = world.ask("hang-mid", true);
-    world.check_stream("hang-mid", &came);
-    eventually("all are cancelled", || world.upstream.cancelled().len() == 3);
-    assert_eq!(paid(&world.service, &world.ada), 2 * PRICE);
+    let came = setup.ask("hang-mid", true);
+    setup.check_stream("hang-mid", &came);
+    eventually("all are cancelled", || setup.upstream.cancelled().len() == 3);
+    assert_eq!(paid(&setup.service, &setup.ada), 2 * PRICE);
 }

@@ -15,17 +15,17 @@ const STATELESS: &str = "2026-07-28";
 const JSON: (&str, &str) = ("content-type", "application/json");
 const ACCEPT: (&str, &str) = ("accept", "application/json, text/event-stream");
 
-struct World {
+struct Setup {
     upstream: Upstream,
     service: Running,
     ada: Holder,
 }
 
-fn world() -> World {
+fn setup() -> Setup {
     let upstream = Upstream::start();
     let service = Running::start(&with_one(&upstream, PLAIN, ""));
     let ada = service.holder("ada", 1000 * PRICE);
-    World { upstream, service, ada }
+    Setup { upstream, service, ada }
 }
 
 /// What a request of the stateless revision says about itself.
@@ -37,7 +37,7 @@ fn about() -> Value {
     })
 }
 
-impl World {
+impl Setup {
     /// Sends a message as a client of an older revision.
     fn older(&self, message: &Value, more: &[(&str, &str)]) -> Answer {
         let mut headers = vec![ACCEPT, ("mcp-protocol-version", "2025-11-25")];
@@ -128,36 +128,36 @@ fn names(listed: &Value) -> Vec<&str> {
 
 #[test]
 fn a_client_of_the_stateless_revision_discovers_lists_and_calls() {
-    let world = world();
-    let key = world.ada.key.as_str();
-    let discovered = message(&world.call(key, "server/discover", json!({})));
+    let setup = setup();
+    let key = setup.ada.key.as_str();
+    let discovered = message(&setup.call(key, "server/discover", json!({})));
     let versions = discovered["result"]["supportedVersions"].to_string();
     assert!(versions.contains(STATELESS) && versions.contains("2025-06-18"), "{discovered}");
-    let listed = message(&world.call(key, "tools/list", json!({})));
+    let listed = message(&setup.call(key, "tools/list", json!({})));
     assert!(names(&listed).contains(&"web_fetch"), "{listed}");
     assert_eq!(listed["result"]["cacheScope"], "private", "other keys may have other tools");
     for tool in listed["result"]["tools"].as_array().unwrap() {
         assert!(tool["annotations"]["readOnlyHint"].is_boolean(), "{tool}");
         assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
     }
-    let result = world.tool("ask", &json!({"prompt": "Are you there?", "model": "up/echo"}));
+    let result = setup.tool("ask", &json!({"prompt": "Are you there?", "model": "up/echo"}));
     let said = result["structuredContent"]["answer"].as_str().unwrap();
     assert!(said.contains("Are you there?"), "{result}");
     assert_eq!(result["content"][0]["text"], said);
     assert_eq!(result["_meta"]["agent/charge_micros"], PRICE);
     let id = result["_meta"]["agent/request_id"].as_str().unwrap();
-    assert_eq!(receipt(&world.service, &world.ada, id).1, PRICE);
-    assert_eq!(paid(&world.service, &world.ada), PRICE);
+    assert_eq!(receipt(&setup.service, &setup.ada, id).1, PRICE);
+    assert_eq!(paid(&setup.service, &setup.ada), PRICE);
 }
 
 #[test]
 fn a_client_of_an_older_revision_initializes_lists_and_calls() {
-    let world = world();
+    let setup = setup();
     let first = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"},
     }});
-    let answer = world.send(world.ada.key.as_str(), &first, &[ACCEPT]);
+    let answer = setup.send(setup.ada.key.as_str(), &first, &[ACCEPT]);
     let session = answer.header("mcp-session-id").to_owned();
     let begun = message(&answer);
     assert_eq!(begun["result"]["protocolVersion"], "2025-06-18");
@@ -166,61 +166,61 @@ fn a_client_of_an_older_revision_initializes_lists_and_calls() {
     assert!(session.len() >= 32, "{session}");
     let more: &[(&str, &str)] = &[("mcp-session-id", &session)];
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    assert_eq!(world.older(&ready, more).status, 202);
+    assert_eq!(setup.older(&ready, more).status, 202);
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
-    assert!(names(&message(&world.older(&list, more))).contains(&"account"));
+    assert!(names(&message(&setup.older(&list, more))).contains(&"account"));
     let call = json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call",
         "params": {"name": "account", "arguments": {}}});
-    let called = message(&world.older(&call, more));
+    let called = message(&setup.older(&call, more));
     assert_eq!(called["id"], "a");
     let me = &called["result"]["structuredContent"];
     assert_eq!(me["available_micros"], json!(1000 * PRICE));
     assert_eq!(called["result"].get("resultType"), None, "older clients do not know it");
     // There is nothing to be listened to between calls, and no session to be ended.
     for method in [Method::GET, Method::DELETE] {
-        let answer = world.service.send(method, "/mcp", Some(world.ada.key.as_str()), None);
+        let answer = setup.service.send(method, "/mcp", Some(setup.ada.key.as_str()), None);
         assert_eq!((answer.status, answer.header("allow")), (405, "POST"));
     }
 }
 
 #[test]
 fn keys_hosts_and_origins_are_checked() {
-    let world = world();
+    let setup = setup();
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
-    let none = world.service.send(Method::POST, "/mcp", None, Some(&list));
+    let none = setup.service.send(Method::POST, "/mcp", None, Some(&list));
     assert_eq!(refusal(&none), (401, "invalid_key".to_owned()));
     assert_eq!(none.header("www-authenticate"), "Bearer");
-    let other = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Chat]);
-    let refused = world.send(other.as_str(), &list, &[ACCEPT]);
+    let other = setup.service.key_with(setup.ada.member, |key| key.scopes = vec![Scope::Chat]);
+    let refused = setup.send(other.as_str(), &list, &[ACCEPT]);
     assert_eq!(refusal(&refused), (403, "scope_missing".to_owned()));
     for (name, value) in [("host", "evil.example"), ("origin", "https://evil.example")] {
-        let refused = world.older(&list, &[(name, value)]);
+        let refused = setup.older(&list, &[(name, value)]);
         assert_eq!(refusal(&refused), (403, "origin_refused".to_owned()), "{name}");
     }
     for origin in ["http://localhost:6274", "http://127.0.0.1:1"] {
-        assert_eq!(world.older(&list, &[("origin", origin)]).status, 200, "{origin}");
+        assert_eq!(setup.older(&list, &[("origin", origin)]).status, 200, "{origin}");
     }
 }
 
 #[test]
 fn a_key_sees_and_calls_only_tools_of_its_scopes() {
-    let world = world();
+    let setup = setup();
     let key =
-        world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Mcp, Scope::Fetch]);
-    let listed = message(&world.call(key.as_str(), "tools/list", json!({})));
+        setup.service.key_with(setup.ada.member, |key| key.scopes = vec![Scope::Mcp, Scope::Fetch]);
+    let listed = message(&setup.call(key.as_str(), "tools/list", json!({})));
     assert_eq!(names(&listed), ["list_capabilities", "web_fetch", "account"]);
-    let (_, status, code) = world.failure(key.as_str(), "ask", &json!({"prompt": "x"}));
+    let (_, status, code) = setup.failure(key.as_str(), "ask", &json!({"prompt": "x"}));
     assert_eq!((status, code.as_str()), (403, "scope_missing"));
-    assert_eq!(world.upstream.requests().len(), 0);
+    assert_eq!(setup.upstream.requests().len(), 0);
 }
 
 #[test]
 fn failed_tool_call_returns_an_error_and_is_free() {
-    let world = world();
-    let key = world.ada.key.as_str();
-    world.upstream.script("echo", vec![Step::Status(500); 8]);
+    let setup = setup();
+    let key = setup.ada.key.as_str();
+    setup.upstream.script("echo", vec![Step::Status(500); 8]);
     let asked = json!({"prompt": "x", "model": "up/echo"});
-    let (text, status, code) = world.failure(key, "ask", &asked);
+    let (text, status, code) = setup.failure(key, "ask", &asked);
     assert_eq!((status, code.as_str()), (503, "upstream_unavailable"), "{text}");
     for (arguments, expected) in [
         (json!({}), "`prompt` is missing or empty (invalid_request, 400)"),
@@ -230,22 +230,22 @@ fn failed_tool_call_returns_an_error_and_is_free() {
             "unknown argument `modle` of `ask` (invalid_request, 400)",
         ),
     ] {
-        assert_eq!(world.failure(key, "ask", &arguments).0, expected);
+        assert_eq!(setup.failure(key, "ask", &arguments).0, expected);
     }
-    let (text, ..) = world.failure(key, "ask", &json!({"prompt": "x", "model": "up/ecko"}));
+    let (text, ..) = setup.failure(key, "ask", &json!({"prompt": "x", "model": "up/ecko"}));
     assert!(text.contains("did you mean `up/echo`"), "{text}");
-    let (text, ..) = world.failure(key, "web_search", &json!({"query": "x"}));
+    let (text, ..) = setup.failure(key, "web_search", &json!({"query": "x"}));
     assert!(text.contains("(capability_unavailable, 503)"), "{text}");
-    let (text, ..) = world.failure(key, "web_fetch", &json!({"url": "http://10.0.0.1/"}));
+    let (text, ..) = setup.failure(key, "web_fetch", &json!({"url": "http://10.0.0.1/"}));
     assert!(text.contains("(target_refused, 403)"), "{text}");
-    let poor = world.service.holder("poor", PRICE - 1);
-    let (text, status, _) = world.failure(poor.key.as_str(), "ask", &asked);
+    let poor = setup.service.holder("poor", PRICE - 1);
+    let (text, status, _) = setup.failure(poor.key.as_str(), "ask", &asked);
     assert!(
         text.ends_with(&format!("{PRICE} micro-credits are needed, {} are available", PRICE - 1))
     );
-    assert_eq!((status, paid(&world.service, &world.ada)), (402, 0));
-    world.service.check_ledger();
-    let unknown = world.call(key, "tools/call", json!({"name": "web_serach", "arguments": {}}));
+    assert_eq!((status, paid(&setup.service, &setup.ada)), (402, 0));
+    setup.service.check_ledger();
+    let unknown = setup.call(key, "tools/call", json!({"name": "web_serach", "arguments": {}}));
     let error = unknown.json()["error"].clone();
     assert_eq!(error["code"], -32602);
     assert_eq!(error["message"], "unknown tool; did you mean `web_search`?");
@@ -253,117 +253,117 @@ fn failed_tool_call_returns_an_error_and_is_free() {
 
 #[test]
 fn every_request_counts_against_the_rate_limit() {
-    let world = world();
+    let setup = setup();
     let limits = Limits { requests_per_minute: Some(2), ..Limits::default() };
-    let key = world.service.key(world.ada.member, limits);
+    let key = setup.service.key(setup.ada.member, limits);
     let key = key.as_str();
-    assert_eq!(world.call(key, "tools/list", json!({})).status, 200);
+    assert_eq!(setup.call(key, "tools/list", json!({})).status, 200);
     let call = json!({"name": "account", "arguments": {}});
-    assert_eq!(message(&world.call(key, "tools/call", call))["result"]["isError"], false);
-    let (_, status, code) = world.failure(key, "account", &json!({}));
+    assert_eq!(message(&setup.call(key, "tools/call", call))["result"]["isError"], false);
+    let (_, status, code) = setup.failure(key, "account", &json!({}));
     assert_eq!((status, code.as_str()), (429, "rate_limited"));
-    let refused = world.call(key, "tools/list", json!({}));
+    let refused = setup.call(key, "tools/list", json!({}));
     assert_eq!(refusal(&refused), (429, "rate_limited".to_owned()));
     assert!(!refused.header("retry-after").is_empty());
 }
 
 #[test]
 fn cancelled_call_cancels_its_upstream_and_is_free() {
-    let world = world();
-    world.upstream.script("echo", vec![Step::Hang]);
+    let setup = setup();
+    setup.upstream.script("echo", vec![Step::Hang]);
     let session = "a-session-of-a-client";
     let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
         "name": "ask", "arguments": {"prompt": "x", "model": "up/echo"}}});
-    let bearer = format!("Bearer {}", world.ada.key.as_str());
+    let bearer = format!("Bearer {}", setup.ada.key.as_str());
     let headers = [("authorization", bearer.as_str()), ("mcp-session-id", session), JSON, ACCEPT];
-    let mut waiting = Raw::post_with(world.service.address, "/mcp", &headers, &call);
-    eventually("the upstream is asked", || world.upstream.requests().len() == 1);
+    let mut waiting = Raw::post_with(setup.service.address, "/mcp", &headers, &call);
+    eventually("the upstream is asked", || setup.upstream.requests().len() == 1);
     let off = |id: Value| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
     // Another client's request of this id is another request.
-    assert_eq!(world.older(&off(json!(5)), &[("mcp-session-id", "another")]).status, 202);
-    assert_eq!(world.older(&off(json!("5")), &[("mcp-session-id", session)]).status, 202);
-    assert_eq!(world.upstream.cancelled().len(), 0);
-    assert_eq!(world.older(&off(json!(5)), &[("mcp-session-id", session)]).status, 202);
-    eventually("the upstream is left", || world.upstream.cancelled().len() == 1);
+    assert_eq!(setup.older(&off(json!(5)), &[("mcp-session-id", "another")]).status, 202);
+    assert_eq!(setup.older(&off(json!("5")), &[("mcp-session-id", session)]).status, 202);
+    assert_eq!(setup.upstream.cancelled().len(), 0);
+    assert_eq!(setup.older(&off(json!(5)), &[("mcp-session-id", session)]).status, 202);
+    eventually("the upstream is left", || setup.upstream.cancelled().len() == 1);
     assert_eq!(waiting.head().status, 200);
     assert!(waiting.body().contains("cancelled"));
     eventually("the price is free again", || {
-        world.service.account(world.ada.member).available().get() == 1000 * PRICE
+        setup.service.account(setup.ada.member).available().get() == 1000 * PRICE
     });
-    world.service.check_ledger();
+    setup.service.check_ledger();
 }
 
 #[test]
 fn disconnect_cancels_the_upstream_and_is_free() {
-    let world = world();
-    world.upstream.script("echo", vec![Step::Hang]);
-    let bearer = format!("Bearer {}", world.ada.key.as_str());
+    let setup = setup();
+    setup.upstream.script("echo", vec![Step::Hang]);
+    let bearer = format!("Bearer {}", setup.ada.key.as_str());
     let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
         "name": "ask", "arguments": {"prompt": "x", "model": "up/echo"}}});
     let headers = [("authorization", bearer.as_str()), JSON, ACCEPT];
-    let leaving = Raw::post_with(world.service.address, "/mcp", &headers, &call);
-    eventually("the upstream is asked", || world.upstream.requests().len() == 1);
+    let leaving = Raw::post_with(setup.service.address, "/mcp", &headers, &call);
+    eventually("the upstream is asked", || setup.upstream.requests().len() == 1);
     drop(leaving);
-    eventually("the upstream is left", || world.upstream.cancelled().len() == 1);
+    eventually("the upstream is left", || setup.upstream.cancelled().len() == 1);
     eventually("the price is free again", || {
-        world.service.account(world.ada.member).available().get() == 1000 * PRICE
+        setup.service.account(setup.ada.member).available().get() == 1000 * PRICE
     });
 }
 
 #[test]
 fn key_is_accepted_in_the_x_api_key_header() {
-    let world = world();
+    let setup = setup();
     let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
         "name": "ask", "arguments": {"prompt": "x", "model": "up/echo"}}});
-    let headers = [("x-api-key", world.ada.key.as_str()), JSON, ACCEPT];
+    let headers = [("x-api-key", setup.ada.key.as_str()), JSON, ACCEPT];
     let mut request = Request::builder().method(Method::POST).uri("/mcp");
     for (name, value) in headers {
         request = request.header(name, value);
     }
     let request = request.body(call.to_string().into_bytes()).unwrap();
-    let answer = message(&world.service.send_raw(request));
+    let answer = message(&setup.service.send_raw(request));
     assert_eq!(answer["result"]["isError"], false, "{answer}");
-    assert_eq!(paid(&world.service, &world.ada), PRICE);
+    assert_eq!(paid(&setup.service, &setup.ada), PRICE);
 }
 
 #[test]
 fn progress_is_reported_on_request() {
-    let world = world();
-    world.upstream.script("echo", vec![Step::Gate]);
-    let bearer = format!("Bearer {}", world.ada.key.as_str());
+    let setup = setup();
+    setup.upstream.script("echo", vec![Step::Gate]);
+    let bearer = format!("Bearer {}", setup.ada.key.as_str());
     let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
         "name": "ask", "arguments": {"prompt": "x", "model": "up/echo"},
         "_meta": {"progressToken": "t"}}});
     let headers = [("authorization", bearer.as_str()), JSON, ACCEPT];
-    let mut asking = Raw::post_with(world.service.address, "/mcp", &headers, &call);
+    let mut asking = Raw::post_with(setup.service.address, "/mcp", &headers, &call);
     assert!(asking.head().header("content-type").starts_with("text/event-stream"));
     let mut heard = String::new();
     while !heard.contains("notifications/progress") {
         heard.push_str(&String::from_utf8(asking.piece().unwrap()).unwrap());
     }
     assert!(heard.contains(r#""progressToken":"t""#), "{heard}");
-    world.upstream.open_gate();
+    setup.upstream.open_gate();
     let rest = asking.body();
     assert!(rest.contains(r#""isError":false"#), "{rest}");
-    assert_eq!(paid(&world.service, &world.ada), PRICE);
+    assert_eq!(paid(&setup.service, &setup.ada), PRICE);
 }
 
 #[test]
 fn idempotency_key_of_a_call_is_charged_once() {
-    let world = world();
+    let setup = setup();
     let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
         "name": "ask", "arguments": {"prompt": "once", "model": "up/echo"}}});
     for _ in 0..2 {
-        let answer = world.older(&call, &[("idempotency-key", "one")]);
+        let answer = setup.older(&call, &[("idempotency-key", "one")]);
         assert_eq!(message(&answer)["result"]["isError"], false);
     }
-    assert_eq!(world.upstream.completions().len(), 1);
-    assert_eq!(paid(&world.service, &world.ada), PRICE);
+    assert_eq!(setup.upstream.completions().len(), 1);
+    assert_eq!(paid(&setup.service, &setup.ada), PRICE);
 }
 
 #[test]
 fn call_with_and_without_progress_returns_the_same_result() {
-    let world = world();
+    let setup = setup();
     let without_id = |answer: &Answer| {
         let mut message = message(answer);
         message["result"]["_meta"]["agent/request_id"].take();
@@ -378,7 +378,7 @@ fn call_with_and_without_progress_returns_the_same_result() {
             }
             json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
         };
-        let older = [None, Some(1)].map(|token| world.older(&call(token, json!({})), &[]));
+        let older = [None, Some(1)].map(|token| setup.older(&call(token, json!({})), &[]));
         assert_eq!(without_id(&older[0]), without_id(&older[1]), "{name}");
         let headers = [
             ACCEPT,
@@ -386,8 +386,8 @@ fn call_with_and_without_progress_returns_the_same_result() {
             ("mcp-method", "tools/call"),
             ("mcp-name", name),
         ];
-        let key = world.ada.key.as_str();
-        let newer = [None, Some(1)].map(|token| world.send(key, &call(token, about()), &headers));
+        let key = setup.ada.key.as_str();
+        let newer = [None, Some(1)].map(|token| setup.send(key, &call(token, about()), &headers));
         assert_eq!(without_id(&newer[0]), without_id(&newer[1]), "{name}");
         let told = |answer: &Answer| message(answer)["result"]["resultType"].clone();
         assert_eq!((told(&older[0]), told(&newer[0])), (Value::Null, json!("complete")));

@@ -50,7 +50,7 @@ fn tools(site: &Site, job: &str) -> Vec<Tool> {
 const MODELS: &str =
     "kind: openai, health: false, models: {echo: {}, hang: {}, speak: {capabilities: [speech]}}";
 
-struct World {
+struct Setup {
     upstream: Upstream,
     _search: Peer,
     tools: Vec<Tool>,
@@ -58,7 +58,7 @@ struct World {
     ada: Holder,
 }
 
-fn world() -> World {
+fn setup() -> Setup {
     let upstream = Upstream::start();
     let site = Site::of(&[("/a", "text/html", "<title>A page</title><p>Some words.</p>")]);
     let found = json!({"query": "q", "results": [{
@@ -85,7 +85,7 @@ fn world() -> World {
     let asked = json!({"query": "Why?"});
     let job = service.post("/v1/research/jobs", ada.key.as_str(), &asked).good();
     let tools = tools(&site, job["id"].as_str().unwrap());
-    World { upstream, _search: search, tools, service, ada }
+    Setup { upstream, _search: search, tools, service, ada }
 }
 
 /// A key that is well made and that nobody was given.
@@ -94,7 +94,7 @@ fn wrong_key() -> String {
     other.holder("eve", 0).key.as_str().to_owned()
 }
 
-impl World {
+impl Setup {
     fn url(&self) -> String {
         format!("{}/mcp", self.service.origin())
     }
@@ -169,30 +169,30 @@ const ALL_MODES: &[(&str, &str)] =
 
 #[test]
 fn the_python_sdk_calls_every_tool_in_every_mode() {
-    let world = world();
-    let found = world.run(sdk::mcp_python, include_str!("scripts/mcp.py"), "");
-    world.check(&found, ALL_MODES);
+    let setup = setup();
+    let found = setup.run(sdk::mcp_python, include_str!("scripts/mcp.py"), "");
+    setup.check(&found, ALL_MODES);
     assert_eq!(found["legacy"]["prompts"], -32601);
 }
 
 #[test]
 fn the_typescript_sdk_calls_every_tool_in_every_mode() {
-    let world = world();
-    let found = world.run(sdk::mcp_typescript, include_str!("scripts/mcp.mjs"), "client");
-    world.check(&found, ALL_MODES);
+    let setup = setup();
+    let found = setup.run(sdk::mcp_typescript, include_str!("scripts/mcp.mjs"), "client");
+    setup.check(&found, ALL_MODES);
 }
 
 #[test]
 fn the_older_typescript_sdk_calls_every_tool() {
-    let world = world();
-    let found = world.run(sdk::mcp_typescript_before, include_str!("scripts/mcp.mjs"), "sdk");
-    world.check(&found, &[("legacy", "2025-11-25")]);
+    let setup = setup();
+    let found = setup.run(sdk::mcp_typescript_before, include_str!("scripts/mcp.mjs"), "sdk");
+    setup.check(&found, &[("legacy", "2025-11-25")]);
 }
 
 #[test]
 fn the_inspector_lists_and_calls_every_tool() {
-    let world = world();
-    let (url, good) = (world.url(), format!("Authorization: Bearer {}", world.ada.key.as_str()));
+    let setup = setup();
+    let (url, good) = (setup.url(), format!("Authorization: Bearer {}", setup.ada.key.as_str()));
     let inspect = |era: &str, header: &str, more: &[&str]| {
         let common = [
             "--cli", &url, "--transport", "http", "--protocol-era", era, "--format", "json",
@@ -210,9 +210,9 @@ fn the_inspector_lists_and_calls_every_tool() {
             .iter()
             .map(|tool| tool["name"].as_str().unwrap())
             .collect();
-        assert_eq!(names, world.names());
+        assert_eq!(names, setup.names());
     }
-    for tool in &world.tools {
+    for tool in &setup.tools {
         let arguments = tool.good.to_string();
         let call = ["--method", "tools/call", "--tool-name", tool.name, "--tool-args-json"];
         let run = inspect("modern", &good, &[&call[..], &[&arguments]].concat());
@@ -227,5 +227,5 @@ fn the_inspector_lists_and_calls_every_tool() {
     let wrong = format!("Authorization: Bearer {}", wrong_key());
     let run = inspect("legacy", &wrong, &["--method", "tools/list"]);
     assert_ne!(run.code, 0);
-    assert_eq!(paid(&world.service, &world.ada), world.price());
+    assert_eq!(paid(&setup.service, &setup.ada), setup.price());
 }

@@ -15,22 +15,22 @@ const ACCEPT: (&str, &str) = ("accept", "application/json, text/event-stream");
 const BEFORE: (&str, &str) = ("mcp-protocol-version", "2025-11-25");
 const STATELESS: (&str, &str) = ("mcp-protocol-version", "2026-07-28");
 
-struct World {
+struct Setup {
     _upstream: Upstream,
     service: Running,
     key: String,
 }
 
-fn world(limits: Limits) -> World {
+fn setup(limits: Limits) -> Setup {
     let upstream = Upstream::start();
     let service = Running::start(&with_one(&upstream, PLAIN, ""));
     let member = service.member("ada");
     service.credit(member, PRICE);
     let key = service.key(member, limits).as_str().to_owned();
-    World { _upstream: upstream, service, key }
+    Setup { _upstream: upstream, service, key }
 }
 
-impl World {
+impl Setup {
     fn send(&self, body: impl AsRef<[u8]>, headers: &[(&str, &str)]) -> Answer {
         let mut request =
             Request::post("/mcp").header("authorization", format!("Bearer {}", self.key));
@@ -74,7 +74,7 @@ impl World {
 
 #[test]
 fn malformed_messages_get_distinct_errors() {
-    let world = world(Limits::default());
+    let setup = setup(Limits::default());
     let deep = "[".repeat(100_000);
     let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
     let surrogate = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\ud800"}}"#;
@@ -93,7 +93,7 @@ fn malformed_messages_get_distinct_errors() {
     ];
     for (body, code, id) in cases {
         let shown = String::from_utf8_lossy(&body[..body.len().min(80)]);
-        let (status, message) = world.error(body, &[JSON, ACCEPT]);
+        let (status, message) = setup.error(body, &[JSON, ACCEPT]);
         assert_eq!((status, &message["error"]["code"]), (400, &json!(code)), "{shown}");
         assert_eq!(message["id"], id, "{shown}");
     }
@@ -101,7 +101,7 @@ fn malformed_messages_get_distinct_errors() {
 
 #[test]
 fn invalid_headers_are_rejected_with_a_message() {
-    let world = world(Limits::default());
+    let setup = setup(Limits::default());
     let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
     let unknown = ("mcp-protocol-version", "1999-01-01");
     for (headers, status, reason) in [
@@ -109,7 +109,7 @@ fn invalid_headers_are_rejected_with_a_message() {
         (&[ACCEPT], 415, "Content-Type must be application/json"),
         (&[JSON, ACCEPT, unknown], 400, "Unsupported MCP-Protocol-Version: 1999-01-01"),
     ] {
-        let (got, message) = world.error(list, headers);
+        let (got, message) = setup.error(list, headers);
         assert_eq!((got, &message["id"]), (status, &json!(1)), "{message}");
         assert!(message["error"]["message"].as_str().unwrap().contains(reason), "{message}");
     }
@@ -117,29 +117,29 @@ fn invalid_headers_are_rejected_with_a_message() {
 
 #[test]
 fn unknown_methods_and_invalid_params_are_rejected() {
-    let world = world(Limits::default());
+    let setup = setup(Limits::default());
     for method in [
         "foo/bar", "prompts/list", "prompts/get", "resources/list", "resources/templates/list",
         "resources/read", "completion/complete", "logging/setLevel", "tasks/get",
     ] {
-        assert_eq!(world.both(method, &json!({})), [(200, -32601), (404, -32601)], "{method}");
+        assert_eq!(setup.both(method, &json!({})), [(200, -32601), (404, -32601)], "{method}");
     }
     // What one revision has and another has not.
-    assert_eq!(world.both("initialize", &json!({})), [(200, -32602), (404, -32601)]);
+    assert_eq!(setup.both("initialize", &json!({})), [(200, -32602), (404, -32601)]);
     for params in [json!({}), json!({"name": 5}), json!({"name": "account", "arguments": []})] {
-        let both = world.both("tools/call", &params);
+        let both = setup.both("tools/call", &params);
         assert_eq!(both, [(200, -32602), (200, -32602)], "{params}");
     }
-    let both = world.both("tools/list", &json!({"cursor": "2"}));
+    let both = setup.both("tools/list", &json!({"cursor": "2"}));
     assert_eq!(both, [(200, -32602), (200, -32602)]);
 }
 
 #[test]
 fn every_notification_is_accepted() {
-    let world = world(Limits::default());
+    let setup = setup(Limits::default());
     for method in ["notifications/initialized", "notifications/cancelled", "notifications/news"] {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": {}}).to_string();
-        let answer = world.send(message, &[JSON, ACCEPT, BEFORE]);
+        let answer = setup.send(message, &[JSON, ACCEPT, BEFORE]);
         assert_eq!((answer.status, answer.text()), (202, ""), "{method}");
         assert!(answer.header("x-request-id").starts_with("req_"));
     }
@@ -148,10 +148,10 @@ fn every_notification_is_accepted() {
 #[test]
 fn invalid_messages_count_against_the_rate_limit() {
     let limits = Limits { requests_per_minute: Some(2), ..Limits::default() };
-    let world = world(limits);
-    assert_eq!(world.send("{", &[JSON, ACCEPT]).status, 400);
+    let setup = setup(limits);
+    assert_eq!(setup.send("{", &[JSON, ACCEPT]).status, 400);
     let odd = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"name":5}}"#;
-    assert_eq!(world.send(odd, &[JSON, ACCEPT]).status, 200);
-    let third = world.send("{", &[JSON, ACCEPT]);
+    assert_eq!(setup.send(odd, &[JSON, ACCEPT]).status, 200);
+    let third = setup.send("{", &[JSON, ACCEPT]);
     assert_eq!(refusal(&third), (429, "rate_limited".to_owned()));
 }

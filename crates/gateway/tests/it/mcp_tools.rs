@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::fixture::paid;
 use crate::mcp::message;
 use crate::media;
-use crate::research_fixture::{JOB_PRICE, World, assert_sound};
+use crate::research_fixture::{JOB_PRICE, Setup, assert_sound};
 use crate::support::Running;
 
 /// The result of a tool, asked as an older client does.
@@ -55,8 +55,8 @@ fn media_are_generated_returned_and_charged() {
 
 #[test]
 fn a_job_is_started_awaited_and_read() {
-    let world = World::new("");
-    let (service, ada) = world.ready("");
+    let setup = Setup::new("");
+    let (service, ada) = setup.ready("");
     let key = ada.key.as_str();
     let asked = json!({"query": "Why is the sky blue?", "depth": "quick"});
     let started = call(&service, key, "start_research", &asked);

@@ -10,14 +10,14 @@ use crate::support::{Answer, Holder, PRICE, Running};
 
 const PATH: &str = "/v1/messages";
 
-struct World {
+struct Setup {
     claude: Upstream,
     open: Upstream,
     service: Running,
     ada: Holder,
 }
 
-fn world() -> World {
+fn setup() -> Setup {
     let [claude, open] = std::array::from_fn(|_| Upstream::start());
     let providers = [
         provider(
@@ -29,7 +29,7 @@ fn world() -> World {
     ];
     let service = Running::start(&with_providers(&providers, ""));
     let ada = service.holder("ada", 100 * PRICE);
-    World { claude, open, service, ada }
+    Setup { claude, open, service, ada }
 }
 
 fn body(model: &str, text: &str) -> Value {
@@ -42,7 +42,7 @@ fn streamed(model: &str, text: &str) -> Value {
     body
 }
 
-impl World {
+impl Setup {
     fn post(&self, body: &Value) -> Answer {
         self.service.post(PATH, self.ada.key.as_str(), body)
     }
@@ -73,26 +73,26 @@ fn text_of(answer: &Answer) -> String {
 
 #[test]
 fn anthropic_upstream_receives_the_body_unchanged() {
-    let world = world();
+    let setup = setup();
     let mut sent = body("claude/echo", "hello there");
     sent["system"] =
         json!([{"type": "text", "text": "be brief", "cache_control": {"type": "ephemeral"}}]);
     sent["context_management"] = json!({"edits": [{"type": "some", "keep": 1.0}]});
     let headers = [
-        ("x-api-key", world.ada.key.as_str()),
+        ("x-api-key", setup.ada.key.as_str()),
         ("anthropic-version", "2023-06-01"),
         ("anthropic-beta", "a,b"),
     ];
-    let answer = world.with_headers(PATH, &headers, &sent);
+    let answer = setup.with_headers(PATH, &headers, &sent);
     let message = answer.good();
     assert_eq!((&message["type"], &message["model"]), (&json!("message"), &json!("claude/echo")));
     assert_eq!(message["content"][0]["text"], "hello there");
     assert_eq!(answer.header("request-id"), answer.header("x-request-id"));
-    assert_eq!(world.rule(&answer).1, PRICE);
+    assert_eq!(setup.rule(&answer).1, PRICE);
 
-    let seen = world.claude.completions().pop().unwrap();
+    let seen = setup.claude.completions().pop().unwrap();
     assert_eq!((seen.path.as_str(), seen.header("anthropic-beta")), ("/v1/messages", Some("a,b")));
-    assert_eq!(seen.header("x-api-key"), Some(world.claude.key()));
+    assert_eq!(seen.header("x-api-key"), Some(setup.claude.key()));
     sent["model"] = "echo-20991231".into();
     sent["stream"] = false.into();
     assert_eq!(seen.json(), sent);
@@ -100,23 +100,23 @@ fn anthropic_upstream_receives_the_body_unchanged() {
 
 #[test]
 fn streams_of_an_anthropic_upstream_are_passed_through() {
-    let world = world();
-    let answer = world.post(&streamed("claude/echo", "one two"));
+    let setup = setup();
+    let answer = setup.post(&streamed("claude/echo", "one two"));
     let all = events(answer.text());
     assert_eq!(all[0]["message"]["model"], "claude/echo");
     assert_eq!(text_of(&answer), "one two");
     assert_eq!(kinds(&answer).last().unwrap(), "message_stop");
-    let (_, charged) = world.rule(&answer);
+    let (_, charged) = setup.rule(&answer);
     assert_eq!(charged, PRICE);
 }
 
 #[test]
 fn chat_answer_is_translated_to_a_message() {
-    let world = world();
+    let setup = setup();
     let mut sent = body("open/echo", "use the tool now");
     sent["tools"] = json!([{"name": "weather", "description": "d", "input_schema":
         {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}]);
-    let message = world.post(&sent).good();
+    let message = setup.post(&sent).good();
     assert_eq!(
         (&message["model"], &message["stop_reason"]),
         (&json!("open/echo"), &json!("tool_use"))
@@ -129,29 +129,29 @@ fn chat_answer_is_translated_to_a_message() {
     turns.push(json!({"role": "assistant", "content": message["content"]}));
     turns.push(json!({"role": "user", "content":
         [{"type": "tool_result", "tool_use_id": call["id"], "content": "rain"}]}));
-    let message = world.post(&sent).good();
+    let message = setup.post(&sent).good();
     assert_eq!(message["content"][0]["text"], "tool said: rain");
     assert!(message["usage"]["input_tokens"].as_u64().unwrap() > 0, "{message}");
-    let seen = world.open.completions().pop().unwrap();
+    let seen = setup.open.completions().pop().unwrap();
     assert_eq!(seen.path, "/v1/chat/completions");
 }
 
 #[test]
 fn chat_stream_is_translated_to_message_events() {
-    let world = world();
-    let answer = world.post(&streamed("open/echo", "one two"));
+    let setup = setup();
+    let answer = setup.post(&streamed("open/echo", "one two"));
     assert_eq!(text_of(&answer), "one two");
     let kinds = kinds(&answer);
     assert_eq!(kinds[..3], ["message_start", "ping", "content_block_start"]);
     assert_eq!(kinds[kinds.len() - 3..], ["content_block_stop", "message_delta", "message_stop"]);
-    assert_eq!(world.rule(&answer).1, PRICE);
-    world.service.check_ledger();
+    assert_eq!(setup.rule(&answer).1, PRICE);
+    setup.service.check_ledger();
 }
 
 #[test]
 fn errors_have_the_anthropic_format() {
-    let world = world();
-    let key = world.ada.key.as_str();
+    let setup = setup();
+    let key = setup.ada.key.as_str();
     let failure = |answer: &Answer| {
         let body = answer.json();
         assert_eq!(
@@ -165,90 +165,90 @@ fn errors_have_the_anthropic_format() {
         )
     };
     let (status, kind, _) =
-        failure(&world.service.post(PATH, "agk_wrong", &body("open/echo", "x")));
+        failure(&setup.service.post(PATH, "agk_wrong", &body("open/echo", "x")));
     assert_eq!((status, &*kind), (401, "authentication_error"));
-    let (status, kind, message) = failure(&world.post(&body("open/other", "x")));
+    let (status, kind, message) = failure(&setup.post(&body("open/other", "x")));
     assert_eq!((status, &*kind), (404, "not_found_error"));
     assert!(message.contains("open/other"), "{message}");
     let (status, kind, message) = failure(
-        &world.post(&json!({"model": "open/echo", "messages": [{"role": "user", "content": "x"}]})),
+        &setup.post(&json!({"model": "open/echo", "messages": [{"role": "user", "content": "x"}]})),
     );
     assert_eq!((status, &*kind), (400, "invalid_request_error"));
     assert!(message.contains("max_tokens"), "{message}");
     let mut sent = body("open/echo", "x");
     sent["mcp_servers"] = json!([{"type": "url", "url": "https://x.example", "name": "x"}]);
-    let (status, _, message) = failure(&world.post(&sent));
+    let (status, _, message) = failure(&setup.post(&sent));
     assert!(status == 400 && message.contains("mcp_servers"), "{message}");
     sent = body("open/echo", "x");
     sent["messages"][0]["content"] =
         json!([{"type": "image", "source": {"type": "url", "url": "http://10.0.0.1/x.png"}}]);
-    let (status, _, message) = failure(&world.post(&sent));
+    let (status, _, message) = failure(&setup.post(&sent));
     assert!(status == 400 && message.contains("source.url"), "{message}");
-    let poor = world.service.holder("poor", PRICE - 1);
+    let poor = setup.service.holder("poor", PRICE - 1);
     let (status, kind, _) =
-        failure(&world.service.post(PATH, poor.key.as_str(), &body("open/echo", "x")));
+        failure(&setup.service.post(PATH, poor.key.as_str(), &body("open/echo", "x")));
     assert_eq!((status, &*kind), (402, "billing_error"));
-    let (status, kind, _) = failure(&world.post(&body("open/echo", "[[status-500]]")));
+    let (status, kind, _) = failure(&setup.post(&body("open/echo", "[[status-500]]")));
     assert_eq!((status, &*kind), (503, "overloaded_error"));
-    assert_eq!(world.service.account(world.ada.member).balance.get(), 100 * PRICE);
-    let wrong = world.with_headers(PATH, &[("x-api-key", key)], &json!(["not an object"]));
+    assert_eq!(setup.service.account(setup.ada.member).balance.get(), 100 * PRICE);
+    let wrong = setup.with_headers(PATH, &[("x-api-key", key)], &json!(["not an object"]));
     assert_eq!(failure(&wrong).0, 400);
 }
 
 #[test]
 fn broken_stream_ends_with_an_error_event() {
-    let world = world();
+    let setup = setup();
     for model in ["claude/echo", "open/echo"] {
-        let upstream = if model.starts_with("claude") { &world.claude } else { &world.open };
+        let upstream = if model.starts_with("claude") { &setup.claude } else { &setup.open };
         let name = if model.starts_with("claude") { "echo-20991231" } else { "echo" };
         upstream.script(name, vec![Step::CutAfter(4)]);
-        let answer = world.post(&streamed(model, "one two three four five"));
+        let answer = setup.post(&streamed(model, "one two three four five"));
         let last = events(answer.text()).pop().unwrap();
         assert_eq!(last["type"], "error", "{}", answer.text());
         assert_eq!(last["error"]["type"], "overloaded_error");
         assert!(answer.text().contains("event: error\n"), "{}", answer.text());
     }
-    world.service.check_ledger();
+    setup.service.check_ledger();
 }
 
 #[test]
 fn idempotency_key_of_a_message_is_charged_once() {
-    let world = world();
+    let setup = setup();
     for model in ["claude/echo", "open/echo"] {
-        let headers = [("x-api-key", world.ada.key.as_str()), ("idempotency-key", model)];
-        let first = world.with_headers(PATH, &headers, &streamed(model, "hello"));
-        let again = world.with_headers(PATH, &headers, &streamed(model, "hello"));
+        let headers = [("x-api-key", setup.ada.key.as_str()), ("idempotency-key", model)];
+        let first = setup.with_headers(PATH, &headers, &streamed(model, "hello"));
+        let again = setup.with_headers(PATH, &headers, &streamed(model, "hello"));
         assert_eq!(first.text(), again.text());
         assert_eq!(again.header("idempotent-replayed"), "true");
     }
-    assert_eq!(world.service.account(world.ada.member).balance.get(), 98 * PRICE);
+    assert_eq!(setup.service.account(setup.ada.member).balance.get(), 98 * PRICE);
 }
 
 #[test]
 fn tokens_are_counted_by_the_upstream_or_estimated() {
-    let world = world();
+    let setup = setup();
     let path = "/v1/messages/count_tokens";
     let mut sent = body("open/echo", &"word ".repeat(400));
     sent.as_object_mut().unwrap().remove("max_tokens");
-    let key = world.ada.key.as_str();
-    let estimate = world.service.post(path, key, &sent).good()["input_tokens"].as_u64().unwrap();
+    let key = setup.ada.key.as_str();
+    let estimate = setup.service.post(path, key, &sent).good()["input_tokens"].as_u64().unwrap();
     assert!((300..800).contains(&estimate), "{estimate}");
     sent["model"] = "claude/echo".into();
-    let answer = world.service.post(path, key, &sent);
+    let answer = setup.service.post(path, key, &sent);
     assert_eq!(answer.good(), json!({"input_tokens": 401}));
-    let seen = world.claude.completions().pop().unwrap();
+    let seen = setup.claude.completions().pop().unwrap();
     assert_eq!(seen.path, path);
-    assert_eq!(world.service.account(world.ada.member).balance.get(), 100 * PRICE);
+    assert_eq!(setup.service.account(setup.ada.member).balance.get(), 100 * PRICE);
 }
 
 #[test]
 fn models_have_the_anthropic_format_if_its_version_is_sent() {
-    let world = world();
+    let setup = setup();
     let get = |path: &str| {
         let request =
-            http::Request::builder().uri(path).header("x-api-key", world.ada.key.as_str());
+            http::Request::builder().uri(path).header("x-api-key", setup.ada.key.as_str());
         let request = request.header("anthropic-version", "2023-06-01");
-        world.service.send_raw(request.body(Vec::new()).unwrap())
+        setup.service.send_raw(request.body(Vec::new()).unwrap())
     };
     let all = get("/v1/models").good();
     assert_eq!((&all["first_id"], &all["last_id"]), (&json!("claude/echo"), &json!("open/echo")));
@@ -263,15 +263,15 @@ fn models_have_the_anthropic_format_if_its_version_is_sent() {
     let none = get("/v1/models/open/none");
     assert_eq!((none.status, &none.json()["error"]["type"]), (404, &json!("not_found_error")));
     // Without the header it is the list of OpenAI.
-    assert_eq!(world.service.get("/v1/models", world.ada.key.as_str()).good()["object"], "list");
+    assert_eq!(setup.service.get("/v1/models", setup.ada.key.as_str()).good()["object"], "list");
 }
 
 /// Runs a script of one of Anthropic's clients.
-fn run(world: &World, run: fn(&str, &[(&str, &str)]) -> Value, script: &str) -> Value {
-    let (origin, poor) = (world.service.origin(), world.service.holder("poor", PRICE - 1));
+fn run(setup: &Setup, run: fn(&str, &[(&str, &str)]) -> Value, script: &str) -> Value {
+    let (origin, poor) = (setup.service.origin(), setup.service.holder("poor", PRICE - 1));
     let environment = [
         ("ANTHROPIC_BASE_URL", origin.as_str()),
-        ("ANTHROPIC_API_KEY", world.ada.key.as_str()),
+        ("ANTHROPIC_API_KEY", setup.ada.key.as_str()),
         ("POOR_KEY", poor.key.as_str()),
     ];
     run(script, &environment)
@@ -319,10 +319,10 @@ fn thought() -> Step {
 
 #[test]
 fn anthropic_python_works_with_both_kinds_of_upstream() {
-    let world = world();
-    world.claude.script("echo-20991231", vec![thought_and_signed()]);
-    world.open.script("echo", vec![thought()]);
-    let found = run(&world, sdk::anthropic_python, include_str!("scripts/anthropic.py"));
+    let setup = setup();
+    setup.claude.script("echo-20991231", vec![thought_and_signed()]);
+    setup.open.script("echo", vec![thought()]);
+    let found = run(&setup, sdk::anthropic_python, include_str!("scripts/anthropic.py"));
     for name in ["claude", "open"] {
         let model = format!("{name}/echo");
         let seen = &found[name];
@@ -348,20 +348,20 @@ fn anthropic_python_works_with_both_kinds_of_upstream() {
     let sent = |upstream: &Upstream, text: &str| {
         upstream.completions().iter().any(|seen| seen.json().to_string().contains(text))
     };
-    assert!(sent(&world.claude, "c2lnbmVk"), "a signed thought is sent back as it came");
-    for upstream in [&world.claude, &world.open] {
+    assert!(sent(&setup.claude, "c2lnbmVk"), "a signed thought is sent back as it came");
+    for upstream in [&setup.claude, &setup.open] {
         assert!(sent(upstream, "JVBERi0=") && sent(upstream, "a lighthouse"));
     }
     let errors =
         json!([["AuthenticationError", 401], ["NotFoundError", 404], ["APIStatusError", 402]]);
     assert_eq!(found["errors"], errors);
-    world.service.check_ledger();
+    setup.service.check_ledger();
 }
 
 #[test]
 fn anthropic_node_works_with_both_kinds_of_upstream() {
-    let world = world();
-    let found = run(&world, sdk::anthropic_node, include_str!("scripts/anthropic.mjs"));
+    let setup = setup();
+    let found = run(&setup, sdk::anthropic_node, include_str!("scripts/anthropic.mjs"));
     for name in ["claude", "open"] {
         let model = format!("{name}/echo");
         let seen = &found[name];
@@ -374,5 +374,5 @@ fn anthropic_node_works_with_both_kinds_of_upstream() {
     }
     assert_eq!(found["models"], json!(["claude/echo", "open/echo"]));
     assert_eq!(found["failure"], json!(["NotFoundError", 404, "not_found_error"]));
-    world.service.check_ledger();
+    setup.service.check_ledger();
 }

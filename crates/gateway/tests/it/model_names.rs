@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use crate::fixture::{provider, with_providers};
 use crate::support::{Answer, Holder, PRICE, Running};
 
-struct World {
+struct Setup {
     _upstreams: [Upstream; 2],
     service: Running,
     ada: Holder,
 }
 
-fn world() -> World {
+fn setup() -> Setup {
     let upstreams = std::array::from_fn(|_| Upstream::start());
     let [one, two]: &[Upstream; 2] = &upstreams;
     let providers = [
@@ -26,7 +26,7 @@ fn world() -> World {
     let aliases = "models: {\"claude-*\": one/only, \"claude-haiku-*\": two/both}\n";
     let service = Running::start(&with_providers(&providers, aliases));
     let ada = service.holder("ada", 100 * PRICE);
-    World { _upstreams: upstreams, service, ada }
+    Setup { _upstreams: upstreams, service, ada }
 }
 
 fn chat(service: &Running, key: &str, model: &str) -> Answer {
@@ -36,7 +36,7 @@ fn chat(service: &Running, key: &str, model: &str) -> Answer {
 
 #[test]
 fn an_unambiguous_upstream_name_identifies_a_model() {
-    let World { service, ada, .. } = &world();
+    let Setup { service, ada, .. } = &setup();
     let answer = chat(service, ada.key.as_str(), "only").good();
     assert_eq!(answer["model"], "one/only");
     let again = chat(service, ada.key.as_str(), "only-2026").good();
@@ -53,7 +53,7 @@ fn an_unambiguous_upstream_name_identifies_a_model() {
 
 #[test]
 fn alias_can_be_a_pattern() {
-    let World { service, ada, .. } = &world();
+    let Setup { service, ada, .. } = &setup();
     let key = ada.key.as_str();
     let answer = chat(service, key, "claude-sonnet-5");
     assert_eq!(answer.good()["model"], "claude-sonnet-5");

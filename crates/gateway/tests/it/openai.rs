@@ -11,7 +11,7 @@ use crate::fixture::{paid, provider, with_providers};
 use crate::support::{Holder, PRICE, Running};
 
 /// Three kinds of upstreams behind one service.
-struct World {
+struct Setup {
     native: Upstream,
     bridged: Upstream,
     claude: Upstream,
@@ -21,7 +21,7 @@ struct World {
     environment: Vec<(&'static str, String)>,
 }
 
-fn world() -> World {
+fn setup() -> Setup {
     let [native, bridged, claude] = std::array::from_fn(|_| Upstream::start());
     bridged.set_responses(ResponsesApi::Absent);
     let providers = [
@@ -47,10 +47,10 @@ fn world() -> World {
         ("HASTY_KEY", limited(2).as_str().to_owned()),
         ("BRISK_KEY", limited(60).as_str().to_owned()),
     ];
-    World { native, bridged, claude, service, ada, environment }
+    Setup { native, bridged, claude, service, ada, environment }
 }
 
-impl World {
+impl Setup {
     fn run(&self, run: fn(&str, &[(&str, &str)]) -> Value, script: &str) -> Value {
         let environment: Vec<(&str, &str)> =
             self.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -66,9 +66,9 @@ impl World {
 
 #[test]
 fn chat_works_with_the_openai_python_client() {
-    let world = world();
-    world.native.script("flaky", vec![Step::Status(429)]);
-    let found = world.run(sdk::python, include_str!("scripts/chat.py"));
+    let setup = setup();
+    setup.native.script("flaky", vec![Step::Status(429)]);
+    let found = setup.run(sdk::python, include_str!("scripts/chat.py"));
     assert_eq!(
         found["models"],
         json!(["bridged/echo", "claude/echo", "native/echo", "native/flaky"])
@@ -110,15 +110,15 @@ fn chat_works_with_the_openai_python_client() {
     assert_eq!(found["errors"], expected);
     assert_eq!(found["retries"], json!(["again", "rates"]));
     // Nine requests of each upstream, one that was kept, and one of each that was tried again.
-    assert_eq!(paid(&world.service, &world.ada), 21 * PRICE);
+    assert_eq!(paid(&setup.service, &setup.ada), 21 * PRICE);
     // Those that failed: 400, 500, an event, 429.
-    assert_eq!(world.asked(), 21 + 4);
+    assert_eq!(setup.asked(), 21 + 4);
 }
 
 #[test]
 fn responses_work_with_the_openai_python_client() {
-    let world = world();
-    let found = world.run(sdk::python, include_str!("scripts/responses.py"));
+    let setup = setup();
+    let found = setup.run(sdk::python, include_str!("scripts/responses.py"));
     for model in ["native/echo", "bridged/echo", "claude/echo"] {
         assert_eq!(found[model]["whole"], whole(model), "{model}");
         assert_eq!(found[model]["streams"], streams(), "{model}");
@@ -132,16 +132,16 @@ fn responses_work_with_the_openai_python_client() {
         assert_eq!(found[model]["background"], background, "{model}");
     }
     // Seven whole ones, three streams, two in the background; what failed or was cancelled is free.
-    assert_eq!(paid(&world.service, &world.ada), 3 * 12 * PRICE);
+    assert_eq!(paid(&setup.service, &setup.ada), 3 * 12 * PRICE);
     let paths = |upstream: &Upstream| {
         let mut paths: Vec<String> =
             upstream.completions().into_iter().map(|seen| seen.path.clone()).collect();
         paths.dedup();
         paths
     };
-    assert_eq!(paths(&world.native), ["/v1/responses"]);
-    assert_eq!(paths(&world.bridged), ["/v1/responses", "/v1/chat/completions"]);
-    assert_eq!(paths(&world.claude), ["/v1/messages"]);
+    assert_eq!(paths(&setup.native), ["/v1/responses"]);
+    assert_eq!(paths(&setup.bridged), ["/v1/responses", "/v1/chat/completions"]);
+    assert_eq!(paths(&setup.claude), ["/v1/messages"]);
 }
 
 fn whole(model: &str) -> Value {
@@ -180,9 +180,9 @@ fn streams() -> Value {
 
 #[test]
 fn chat_and_responses_work_with_the_openai_node_client() {
-    let world = world();
-    world.native.script("flaky", vec![Step::Status(429)]);
-    let found = world.run(sdk::node, include_str!("scripts/chat.mjs"));
+    let setup = setup();
+    setup.native.script("flaky", vec![Step::Status(429)]);
+    let found = setup.run(sdk::node, include_str!("scripts/chat.mjs"));
     assert_eq!(
         found["models"],
         json!(["bridged/echo", "claude/echo", "native/echo", "native/flaky"])
@@ -226,5 +226,5 @@ fn chat_and_responses_work_with_the_openai_node_client() {
     });
     assert_eq!(found["errors"], errors);
     // Six chats of each of two, five responses of each of three, one kept, one tried again.
-    assert_eq!(paid(&world.service, &world.ada), (2 * 6 + 3 * 5 + 2) * PRICE);
+    assert_eq!(paid(&setup.service, &setup.ada), (2 * 6 + 3 * 5 + 2) * PRICE);
 }

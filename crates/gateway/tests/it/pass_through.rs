@@ -22,21 +22,21 @@ const MODELS: &str = "kind: openai, health: false, models: {\
     speak: {capabilities: [speech], price_micros: 7000}, \
     hear: {capabilities: [transcription], price_micros: 500}}";
 
-struct World {
+struct Setup {
     upstream: Upstream,
     service: Running,
     ada: Holder,
 }
 
-fn world() -> World {
+fn setup() -> Setup {
     let upstream = Upstream::start();
     let rest = "models: {painter: up/paint, vectors: up/embed}\n";
     let service = Running::start(&with_providers(&[provider("up", &upstream, MODELS)], rest));
     let ada = service.holder("ada", 1000 * PRICE);
-    World { upstream, service, ada }
+    Setup { upstream, service, ada }
 }
 
-impl World {
+impl Setup {
     fn post(&self, path: &str, body: &Value) -> Answer {
         self.service.post(path, self.ada.key.as_str(), body)
     }
@@ -57,8 +57,8 @@ impl World {
 
 #[test]
 fn all_paths_work_with_the_openai_python_client() {
-    let world = world();
-    let found = world.run(sdk::python, include_str!("scripts/paths.py"));
+    let setup = setup();
+    let found = setup.run(sdk::python, include_str!("scripts/paths.py"));
     let errors = found["errors"].as_array().unwrap();
     let expected = json!({
         "embeddings": [2, 8, "up/embed", true, 2],
@@ -94,13 +94,13 @@ fn all_paths_work_with_the_openai_python_client() {
         ]
     );
     assert!(errors[4][2].as_str().unwrap().contains("/v1/embeddings"), "{found}");
-    world.service.check_ledger();
+    setup.service.check_ledger();
 }
 
 #[test]
 fn all_paths_work_with_the_openai_node_client() {
-    let world = world();
-    let found = world.run(sdk::node, include_str!("scripts/paths.mjs"));
+    let setup = setup();
+    let found = setup.run(sdk::node, include_str!("scripts/paths.mjs"));
     let expected = json!({
         "embeddings": [2, 8, "up/embed"],
         "moderation": true,
@@ -117,8 +117,8 @@ fn all_paths_work_with_the_openai_node_client() {
 
 #[test]
 fn langchain_and_llm_clients_work() {
-    let world = world();
-    let found = world.run(sdk::langchain, include_str!("scripts/langchain.py"));
+    let setup = setup();
+    let found = setup.run(sdk::langchain, include_str!("scripts/langchain.py"));
     let turns = json!([
         "hello there",
         "hello there",
@@ -135,8 +135,8 @@ fn langchain_and_llm_clients_work() {
 
 #[test]
 fn the_vercel_ai_sdk_works() {
-    let world = world();
-    let found = world.run(sdk::ai_sdk, include_str!("scripts/ai_sdk.mjs"));
+    let setup = setup();
+    let found = setup.run(sdk::ai_sdk, include_str!("scripts/ai_sdk.mjs"));
     let turns = json!([
         "hello there",
         "hello there",
@@ -151,31 +151,31 @@ fn the_vercel_ai_sdk_works() {
 
 #[test]
 fn the_body_is_forwarded_unchanged_except_for_the_model() {
-    let world = world();
+    let setup = setup();
     let body = json!({"model": "vectors", "input": [[1, 2], [3]], "dimensions": 2, "other": 1.0});
-    let answer = world.post("/v1/embeddings", &body);
+    let answer = setup.post("/v1/embeddings", &body);
     assert_eq!(answer.good()["model"], "vectors");
-    let sent = world.upstream.requests().pop().unwrap();
+    let sent = setup.upstream.requests().pop().unwrap();
     let mut expected = body.clone();
     expected["model"] = "embed-3".into();
     assert_eq!((sent.path.as_str(), sent.json()), ("/v1/embeddings", expected));
     assert_eq!(answer.header("x-charge-micros"), "30");
-    let found = receipt(&world.service, &world.ada, answer.header("x-receipt-id"));
+    let found = receipt(&setup.service, &setup.ada, answer.header("x-receipt-id"));
     assert_eq!(found, ("answered".to_owned(), 30));
 }
 
 #[test]
 fn reranking_is_forwarded_and_charged() {
-    let world = world();
+    let setup = setup();
     let body = json!({"model": "rank", "query": "sea", "documents": ["sand", "the sea"]});
-    let answer = world.post("/v1/rerank", &body);
+    let answer = setup.post("/v1/rerank", &body);
     assert_eq!(answer.good()["results"][0]["index"], 1);
     assert_eq!(answer.header("x-charge-micros"), PRICE.to_string());
 }
 
 #[test]
 fn failures_and_empty_answers_are_free() {
-    let world = world();
+    let setup = setup();
     let body = json!({"model": "up/embed", "input": "x"});
     let raw = |text: &str| Step::Raw {
         status: 200,
@@ -189,60 +189,60 @@ fn failures_and_empty_answers_are_free() {
         (Step::Status(500), 503),
         (Step::CutMidEvent, 503),
     ] {
-        world.upstream.script("embed-3", vec![step.clone()]);
-        assert_eq!(world.post("/v1/embeddings", &body).status, status, "{step:?}");
+        setup.upstream.script("embed-3", vec![step.clone()]);
+        assert_eq!(setup.post("/v1/embeddings", &body).status, status, "{step:?}");
     }
-    assert_eq!(paid(&world.service, &world.ada), 0);
+    assert_eq!(paid(&setup.service, &setup.ada), 0);
 }
 
 #[test]
 fn an_undecodable_image_is_rejected_and_free() {
-    let world = world();
+    let setup = setup();
     let answer = |bytes: &[u8]| {
         let data = json!([{"b64_json": STANDARD.encode(bytes)}]);
         let (media_type, body) = ("application/json".into(), json!({"data": data}).to_string());
         vec![Step::Raw { status: 200, media_type, body: body.into() }]
     };
     let body = json!({"model": "up/paint", "prompt": "a lighthouse"});
-    let good = world.post("/v1/images/generations", &body).good();
+    let good = setup.post("/v1/images/generations", &body).good();
     let png = STANDARD.decode(good["data"][0]["b64_json"].as_str().unwrap()).unwrap();
-    assert_eq!(paid(&world.service, &world.ada), 7000);
+    assert_eq!(paid(&setup.service, &setup.ada), 7000);
     for broken in [&b"<p>no image</p>"[..], &png[..png.len() / 2], b""] {
-        world.upstream.script("paint", answer(broken));
-        let refused = world.post("/v1/images/generations", &body);
+        setup.upstream.script("paint", answer(broken));
+        let refused = setup.post("/v1/images/generations", &body);
         assert_eq!(refused.failure(), (503, "upstream_unavailable".to_owned()));
     }
-    world.upstream.script("paint", answer(&png));
-    world.post("/v1/images/generations", &body).good();
-    assert_eq!(paid(&world.service, &world.ada), 14000);
+    setup.upstream.script("paint", answer(&png));
+    setup.post("/v1/images/generations", &body).good();
+    assert_eq!(paid(&setup.service, &setup.ada), 14000);
 }
 
 #[test]
 fn images_are_verified_completely_in_every_position() {
-    let world = world();
+    let setup = setup();
     let answer = |media_type: &str, body: String| {
         vec![Step::Raw { status: 200, media_type: media_type.into(), body: body.into() }]
     };
     let images = |data: Value| answer("application/json", json!({"data": data}).to_string());
     let asked = json!({"model": "up/paint", "prompt": "a lighthouse"});
-    let post = || world.post("/v1/images/generations", &asked);
-    let own = |name: &str| json!([{"url": format!("{}/{name}", world.upstream.base_url())}]);
-    world.upstream.script("paint", images(own("files/picture.png")));
+    let post = || setup.post("/v1/images/generations", &asked);
+    let own = |name: &str| json!([{"url": format!("{}/{name}", setup.upstream.base_url())}]);
+    setup.upstream.script("paint", images(own("files/picture.png")));
     assert_eq!(post().good()["data"], own("files/picture.png"));
-    assert_eq!(paid(&world.service, &world.ada), 7000);
+    assert_eq!(paid(&setup.service, &setup.ada), 7000);
     let events = "data: {\"b64_json\": \"AA\"}\n\n".to_owned();
     for wrong in [images(own("models")), images(json!([{}])), answer("text/event-stream", events)] {
-        world.upstream.script("paint", wrong);
+        setup.upstream.script("paint", wrong);
         assert_eq!(post().failure(), (503, "upstream_unavailable".to_owned()));
     }
-    world.upstream.script("paint", images(json!([{"url": "http://169.254.169.254/x.png"}])));
+    setup.upstream.script("paint", images(json!([{"url": "http://169.254.169.254/x.png"}])));
     let refused = post();
     assert_eq!(refused.failure(), (400, "invalid_request".to_owned()));
     assert_eq!(refused.json()["error"]["param"], "response_format");
-    let seen = world.upstream.requests().len();
+    let seen = setup.upstream.requests().len();
     let mut streamed = asked.clone();
     streamed["stream"] = true.into();
-    let refused = world.post("/v1/images/generations", &streamed);
+    let refused = setup.post("/v1/images/generations", &streamed);
     assert_eq!((refused.status, &refused.json()["error"]["param"]), (400, &json!("stream")));
     let field = |name, value| {
         format!("--x\r\ncontent-disposition: form-data; name={name}\r\n\r\n{value}\r\n")
@@ -250,12 +250,12 @@ fn images_are_verified_completely_in_every_position() {
     let fields = [("model", "up/paint"), ("prompt", "x"), ("stream", "true")];
     let form: String = fields.into_iter().map(|(name, value)| field(name, value)).collect();
     let request = http::Request::post("/v1/images/edits")
-        .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+        .header("authorization", format!("Bearer {}", setup.ada.key.as_str()))
         .header("content-type", "multipart/form-data; boundary=x");
-    let refused = world.service.send_raw(request.body((form + "--x--\r\n").into()).unwrap());
+    let refused = setup.service.send_raw(request.body((form + "--x--\r\n").into()).unwrap());
     assert_eq!((refused.status, &refused.json()["error"]["param"]), (400, &json!("stream")));
-    assert_eq!(world.upstream.requests().len(), seen);
-    assert_eq!(paid(&world.service, &world.ada), 7000);
+    assert_eq!(setup.upstream.requests().len(), seen);
+    assert_eq!(paid(&setup.service, &setup.ada), 7000);
 }
 
 #[test]
@@ -291,120 +291,120 @@ fn without_a_usable_model_no_request_is_sent() {
 
 #[test]
 fn media_models_need_their_full_id() {
-    let world = world();
+    let setup = setup();
     for (path, field) in [("/v1/images/generations", "prompt"), ("/v1/audio/speech", "input")] {
-        let answer = world.post(path, &json!({"model": "painter", field: "x"}));
+        let answer = setup.post(path, &json!({"model": "painter", field: "x"}));
         assert_eq!(answer.failure(), (400, "model_not_found".to_owned()), "{path}");
     }
-    assert_eq!(world.upstream.requests().len(), 0);
-    let chat = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Chat]);
+    assert_eq!(setup.upstream.requests().len(), 0);
+    let chat = setup.service.key_with(setup.ada.member, |key| key.scopes = vec![Scope::Chat]);
     let body = json!({"model": "up/paint", "prompt": "x"});
-    let answer = world.service.post("/v1/images/generations", chat.as_str(), &body);
+    let answer = setup.service.post("/v1/images/generations", chat.as_str(), &body);
     assert_eq!(answer.failure(), (403, "scope_missing".to_owned()));
     let many = json!({"model": "up/paint", "prompt": "x", "n": 2});
-    assert_eq!(world.post("/v1/images/generations", &many).failure().0, 400);
+    assert_eq!(setup.post("/v1/images/generations", &many).failure().0, 400);
 }
 
 #[test]
 fn interrupted_speech_aborts_the_connection_and_is_free() {
-    let world = world();
-    world.upstream.script("speak", vec![Step::CutMidEvent]);
-    let mut client = world.speak();
+    let setup = setup();
+    setup.upstream.script("speak", vec![Step::CutMidEvent]);
+    let mut client = setup.speak();
     // The break may come before the head is sent.
     if let Some(head) = client.try_head() {
         assert_eq!((head.status, head.header("x-price-micros")), (200, "7000"));
         while client.try_piece().is_some_and(|piece| !piece.is_empty()) {}
-        assert_eq!(receipt(&world.service, &world.ada, head.header("x-receipt-id")).1, 0);
+        assert_eq!(receipt(&setup.service, &setup.ada, head.header("x-receipt-id")).1, 0);
     }
-    assert_eq!(paid(&world.service, &world.ada), 0);
+    assert_eq!(paid(&setup.service, &setup.ada), 0);
 }
 
 #[test]
 fn speech_is_charged_if_the_client_disconnects_midway() {
-    let world = world();
-    world.upstream.script("speak", vec![Step::Endless]);
-    let mut client = world.speak();
+    let setup = setup();
+    setup.upstream.script("speak", vec![Step::Endless]);
+    let mut client = setup.speak();
     let id = client.head().header("x-receipt-id").to_owned();
     client.piece();
     drop(client);
-    eventually("the request has ended", || paid(&world.service, &world.ada) == 7000);
-    assert_eq!(receipt(&world.service, &world.ada, &id).1, 7000);
+    eventually("the request has ended", || paid(&setup.service, &setup.ada) == 7000);
+    assert_eq!(receipt(&setup.service, &setup.ada, &id).1, 7000);
 }
 
 #[test]
 fn speech_is_stored_for_its_idempotency_key() {
-    let world = world();
+    let setup = setup();
     let body =
         json!({"model": "up/speak", "input": "hello", "voice": "a", "response_format": "wav"});
     let post = || {
         let request = http::Request::post("/v1/audio/speech")
-            .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+            .header("authorization", format!("Bearer {}", setup.ada.key.as_str()))
             .header("idempotency-key", "once")
             .header("content-type", "application/json");
-        world.service.send_raw(request.body(body.to_string().into_bytes()).unwrap())
+        setup.service.send_raw(request.body(body.to_string().into_bytes()).unwrap())
     };
     let (first, second) = (post(), post());
     assert_eq!(first.body, second.body);
     assert_eq!(second.header("content-type"), "audio/wav");
     assert_eq!(second.header("idempotent-replayed"), "true");
-    assert_eq!(paid(&world.service, &world.ada), 7000);
+    assert_eq!(paid(&setup.service, &setup.ada), 7000);
 }
 
 #[test]
 fn upstream_html_is_never_served_as_html() {
-    let world = world();
+    let setup = setup();
     let page = b"<script>alert(1)</script>".to_vec();
     let media_type = "text/html".to_owned();
-    world.upstream.script("speak", vec![Step::Raw { status: 200, media_type, body: page }]);
+    setup.upstream.script("speak", vec![Step::Raw { status: 200, media_type, body: page }]);
     let answer =
-        world.post("/v1/audio/speech", &json!({"model": "up/speak", "input": "x", "voice": "a"}));
+        setup.post("/v1/audio/speech", &json!({"model": "up/speak", "input": "x", "voice": "a"}));
     assert_eq!(answer.header("content-type"), "application/octet-stream");
     assert_eq!(answer.header("x-content-type-options"), "nosniff");
 }
 
 #[test]
 fn websocket_upgrades_return_426() {
-    let world = world();
+    let setup = setup();
     let request = http::Request::get("/v1/responses")
-        .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+        .header("authorization", format!("Bearer {}", setup.ada.key.as_str()))
         .header("connection", "upgrade")
         .header("upgrade", "websocket");
-    let answer = world.service.send_raw(request.body(Vec::new()).unwrap());
+    let answer = setup.service.send_raw(request.body(Vec::new()).unwrap());
     assert_eq!(answer.failure(), (426, "websocket_not_offered".to_owned()));
 }
 
 #[test]
 fn remote_urls_are_not_sent_to_upstreams() {
-    let world = world();
+    let setup = setup();
     let image = json!([{"type": "image_url", "image_url": {"url": "http://10.0.0.1/secret"}}]);
     for (path, model) in [("/v1/moderations", "up/judge"), ("/v1/embeddings", "up/embed")] {
-        let answer = world.post(path, &json!({"model": model, "input": image}));
+        let answer = setup.post(path, &json!({"model": model, "input": image}));
         assert_eq!(answer.failure(), (400, "invalid_request".to_owned()), "{path}");
     }
-    assert_eq!(world.upstream.requests().len(), 0);
+    assert_eq!(setup.upstream.requests().len(), 0);
     let inline = json!([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]);
-    world.post("/v1/moderations", &json!({"model": "up/judge", "input": inline})).good();
+    setup.post("/v1/moderations", &json!({"model": "up/judge", "input": inline})).good();
 }
 
 #[test]
 fn input_that_is_neither_text_nor_list_is_rejected() {
-    let world = world();
+    let setup = setup();
     for input in [json!(true), json!(7), json!({"text": "a"})] {
-        let answer = world.post("/v1/embeddings", &json!({"model": "up/embed", "input": input}));
+        let answer = setup.post("/v1/embeddings", &json!({"model": "up/embed", "input": input}));
         assert_eq!(answer.failure(), (400, "invalid_request".to_owned()), "{input}");
         assert!(answer.text().contains("`input` must be a string or a list"), "{input}");
     }
-    assert_eq!(world.upstream.requests().len(), 0);
+    assert_eq!(setup.upstream.requests().len(), 0);
 }
 
 #[test]
 fn multipart_forms_are_validated() {
-    let world = world();
+    let setup = setup();
     let post = |media_type: &str, body: &str| {
         let request = http::Request::post("/v1/audio/transcriptions")
-            .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+            .header("authorization", format!("Bearer {}", setup.ada.key.as_str()))
             .header("content-type", media_type);
-        world.service.send_raw(request.body(body.as_bytes().to_vec()).unwrap()).failure()
+        setup.service.send_raw(request.body(body.as_bytes().to_vec()).unwrap()).failure()
     };
     let form = "multipart/form-data; boundary=x";
     let invalid = (400, "invalid_request".to_owned());
@@ -413,5 +413,5 @@ fn multipart_forms_are_validated() {
     let model = "--x\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nup/hear\r\n";
     assert_eq!(post(form, &format!("{model}--x--\r\n")), invalid);
     assert_eq!(post(form, &format!("{}--x--\r\n", model.repeat(65))), invalid);
-    assert_eq!(world.upstream.requests().len(), 0);
+    assert_eq!(setup.upstream.requests().len(), 0);
 }

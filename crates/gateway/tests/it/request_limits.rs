@@ -9,7 +9,7 @@ use http::Request;
 use serde_json::{Value, json};
 
 use crate::fixture::{PLAIN, paid, with_one};
-use crate::site::{HOST, Names, PUBLIC, Site, World, ok};
+use crate::site::{HOST, Names, PUBLIC, Setup, Site, ok};
 use crate::support::{Answer, PRICE, Running};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -151,27 +151,27 @@ fn remote_images_are_fetched_through_the_guard_and_inlined() {
         let text = with_one(&upstream, &provider, &rest);
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let names = Names::new(&[(HOST, &[&[PUBLIC]])]);
-        let world = World::start(folder, &text, names);
-        let key = world.ada.key.as_str();
+        let setup = Setup::start(folder, &text, names);
+        let key = setup.ada.key.as_str();
         for (path, with) in [
             (CHAT, chat_with as fn(&str) -> Value),
             (RESPONSES, response_with as fn(&str) -> Value),
         ] {
-            let answer = world.service.post(path, key, &with(&site.url("/a.png")));
+            let answer = setup.service.post(path, key, &with(&site.url("/a.png")));
             assert!(answer.text().contains("I saw 1 image"), "{kind} {}", answer.text());
             let sent = upstream.completions().pop().unwrap().json().to_string();
             assert!(sent.contains("iVBORw0KGgo") && !sent.contains(HOST), "{kind} {sent}");
             let asked = upstream.completions().len();
             for bad in [&*site.url("/page"), &site.url("/lie"), &site.url("/x"), "http://10.0.0.1/"]
             {
-                let answer = world.service.post(path, key, &with(bad));
+                let answer = setup.service.post(path, key, &with(bad));
                 assert_eq!(refusal(&answer).1, "image_url", "{kind} {bad} {}", answer.text());
                 assert_eq!(answer.header("x-charge-micros"), "0", "{kind} {bad}");
             }
             assert_eq!(upstream.completions().len(), asked);
         }
         let message =
-            |kind: &str, url: &str| world.service.post(MESSAGES, key, &message_with(kind, url));
+            |kind: &str, url: &str| setup.service.post(MESSAGES, key, &message_with(kind, url));
         let answer = message("image", &site.url("/a.png"));
         assert!(answer.text().contains("I saw 1 image"), "{kind} {}", answer.text());
         let asked = upstream.completions().len();
@@ -181,7 +181,7 @@ fn remote_images_are_fetched_through_the_guard_and_inlined() {
             assert!(answer.text().contains("source.url"), "{kind} {url} {}", answer.text());
         }
         assert_eq!(upstream.completions().len(), asked);
-        assert_eq!(world.paid(), 3 * PRICE);
+        assert_eq!(setup.paid(), 3 * PRICE);
     }
 }
 
@@ -199,15 +199,15 @@ fn image_timeouts_count_as_fetch_timeouts_of_the_key() {
     );
     let folder = Arc::new(tempfile::tempdir().unwrap());
     let names = Names::new(&[(HOST, &[&[PUBLIC]])]);
-    let world = World::start(folder, &with_one(&upstream, PLAIN, &rest), names);
+    let setup = Setup::start(folder, &with_one(&upstream, PLAIN, &rest), names);
     let asked = [
         (CHAT, chat_with(&site.url("/a.png"))),
         (RESPONSES, response_with(&site.url("/a.png"))),
         (MESSAGES, message_with("image", &site.url("/a.png"))),
         ("/v1/web/fetch", json!({"url": site.url("/page")})),
     ];
-    let ask = |key: &str, (path, body): &(&str, Value)| world.service.post(path, key, body);
-    let key = world.ada.key.as_str();
+    let ask = |key: &str, (path, body): &(&str, Value)| setup.service.post(path, key, body);
+    let key = setup.ada.key.as_str();
     let statuses: Vec<u16> = asked.iter().map(|asked| ask(key, asked).status).collect();
     assert_eq!(statuses, [503, 503, 503, 429]);
     for asked in &asked {
@@ -217,9 +217,9 @@ fn image_timeouts_count_as_fetch_timeouts_of_the_key() {
         assert!(wait > 1 && answer.text().contains("too many fetches of this key"), "{wait}");
     }
     assert_eq!(site.paths().len(), 3, "nothing is asked of the site");
-    let bob = world.service.holder("bob", 10 * PRICE);
+    let bob = setup.service.holder("bob", 10 * PRICE);
     assert_eq!(ask(bob.key.as_str(), &asked[0]).status, 503);
-    assert_eq!((world.paid(), upstream.completions().len()), (0, 0));
+    assert_eq!((setup.paid(), upstream.completions().len()), (0, 0));
 }
 
 /// The most memory that this process has ever had, in bytes.

@@ -14,7 +14,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 
 use crate::research_fixture::{
-    JOB_PRICE, JOBS, World, assert_sound, ended, events, look, paid, question, scholar, started,
+    JOB_PRICE, JOBS, Setup, assert_sound, ended, events, look, paid, question, scholar, started,
 };
 use crate::site::{HOST, Names, PUBLIC};
 use crate::support::{Holder, Running};
@@ -28,25 +28,25 @@ fn cancel(service: &Running, holder: &Holder, id: &str) -> Value {
 
 #[test]
 fn a_job_cancelled_at_any_step_is_charged() {
-    let world = World::new("");
-    let (service, ada) = world.ready("");
+    let setup = Setup::new("");
+    let (service, ada) = setup.ready("");
     // The calls of a model: plan, note, note, write.
     for calls in 0..4_usize {
         let good = Step::Speak(Responder(scholar), Duration::ZERO);
         let mut steps = vec![good; calls];
         steps.push(Step::Gate);
-        world.upstream.script("scholar", steps);
-        let before = world.upstream.completions().len();
+        setup.upstream.script("scholar", steps);
+        let before = setup.upstream.completions().len();
         let id = started(&service, &ada, &question());
         eventually("it waits at its step", || {
-            let asked = world.upstream.completions().len() - before;
-            asked == calls + 1 && world.upstream.in_flight() == 1
+            let asked = setup.upstream.completions().len() - before;
+            asked == calls + 1 && setup.upstream.in_flight() == 1
         });
         let job = cancel(&service, &ada, &id);
         let expected = (&json!("cancelled"), &json!(JOB_PRICE));
         assert_eq!((&job["status"], &job["charge_micros"]), expected);
-        eventually("the model is left", || world.upstream.in_flight() == 0);
-        assert_eq!(world.upstream.cancelled().len(), calls + 1);
+        eventually("the model is left", || setup.upstream.in_flight() == 0);
+        assert_eq!(setup.upstream.cancelled().len(), calls + 1);
         let told = events(&service, &ada, &id, "");
         assert_eq!(told.last().unwrap().1, "cancelled");
         // It stays as it is.
@@ -61,8 +61,8 @@ fn a_job_cancelled_at_any_step_is_charged() {
 
 #[test]
 fn a_queued_job_can_be_cancelled() {
-    let world = World::new("");
-    let (service, ada) = world.ready(", workers: 0");
+    let setup = Setup::new("");
+    let (service, ada) = setup.ready(", workers: 0");
     let id = started(&service, &ada, &question());
     assert_eq!(look(&service, &ada, &id)["status"], "queued");
     assert_eq!(service.account(ada.member).held.get(), JOB_PRICE);
@@ -75,10 +75,10 @@ fn a_job_without_sources_fails_and_is_refunded() {
     fn silent(_: &str) -> String {
         String::new()
     }
-    let world = World::new("");
-    let (service, ada) = world.ready("");
+    let setup = Setup::new("");
+    let (service, ada) = setup.ready("");
     let body = json!({"query": "zyzzyva quokka numbat", "depth": "quick"});
-    world.upstream.set_default(Step::Speak(Responder(silent), Duration::ZERO));
+    setup.upstream.set_default(Step::Speak(Responder(silent), Duration::ZERO));
     let id = started(&service, &ada, &body);
     let job = ended(&service, &ada, &id);
     assert_eq!((&job["status"], &job["error"]["code"]), (&json!("failed"), &json!("no_sources")));
@@ -132,10 +132,10 @@ fn peer(statuses: &'static [u16]) -> (u16, Arc<Mutex<Vec<Came>>>) {
 #[test]
 fn webhook_is_signed_and_retried_until_delivered() {
     let (port, came) = peer(&[500, 302, 204]);
-    let world = World::new(&format!("fetch: {{allow_private: [\"{HOST}:{port}\"]}}\n"));
+    let setup = Setup::new(&format!("fetch: {{allow_private: [\"{HOST}:{port}\"]}}\n"));
     let names = Names::new(&[(HOST, &[&[PUBLIC]])]);
     let research = format!(", webhook_secret: \"{SECRET}\", webhook_retry: 0.1");
-    let service = world.start_with(&research, names);
+    let service = setup.start_with(&research, names);
     let ada = service.holder("ada", 1000 * JOB_PRICE);
     let mut body = question();
     body["webhook_url"] = json!(format!("http://{HOST}:{port}/hook?a=1"));
@@ -160,8 +160,8 @@ fn webhook_is_signed_and_retried_until_delivered() {
 
 #[test]
 fn webhooks_to_private_or_invalid_urls_are_rejected() {
-    let world = World::new("");
-    let (service, ada) = world.ready(&format!(", webhook_secret: \"{SECRET}\""));
+    let setup = Setup::new("");
+    let (service, ada) = setup.ready(&format!(", webhook_secret: \"{SECRET}\""));
     for (url, status) in [
         ("http://127.0.0.1/hook", 403),
         ("http://169.254.169.254/latest", 403),

@@ -31,24 +31,24 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
 ];
 
 /// All that a test of research needs.
-pub(crate) struct World {
+pub(crate) struct Setup {
     pub(crate) upstream: Upstream,
     pub(crate) folder: Arc<TempDir>,
     more: String,
 }
 
-impl World {
+impl Setup {
     /// Three pages, and a model that does what it is asked.
     pub(crate) fn new(more: &str) -> Self {
         let upstream = Upstream::start();
         upstream.set_default(Step::Speak(Responder(scholar), Duration::ZERO));
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let world = Self { upstream, folder, more: more.to_owned() };
-        std::fs::create_dir(world.folder.path().join("files")).unwrap();
+        let setup = Self { upstream, folder, more: more.to_owned() };
+        std::fs::create_dir(setup.folder.path().join("files")).unwrap();
         for (name, text) in PAGES {
-            world.file(name, text);
+            setup.file(name, text);
         }
-        world
+        setup
     }
 
     /// Adds a page.

@@ -11,11 +11,11 @@ use tempfile::TempDir;
 use crate::fixture::paid;
 use crate::support::{Holder, PRICE, Running};
 
-struct World {
+struct Setup {
     folder: Arc<TempDir>,
 }
 
-impl World {
+impl Setup {
     fn new() -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         fs::create_dir(folder.path().join("files")).unwrap();
@@ -68,11 +68,11 @@ fn urls(service: &Running, holder: &Holder, query: &str) -> Vec<String> {
 
 #[test]
 fn files_are_found_with_title_url_and_snippet() {
-    let world = World::new();
-    world.file("guide/Erste Schritte.md", "# Erste Schritte\n\nDie Größe des Lagers zählt.");
-    world.file("ru.txt", "Москва является столицей России.");
-    world.file("zh.txt", "全文检索引擎可以快速查找文档。");
-    let (service, ada) = world.start("");
+    let setup = Setup::new();
+    setup.file("guide/Erste Schritte.md", "# Erste Schritte\n\nDie Größe des Lagers zählt.");
+    setup.file("ru.txt", "Москва является столицей России.");
+    setup.file("zh.txt", "全文检索引擎可以快速查找文档。");
+    let (service, ada) = setup.start("");
     eventually("it is there", || search(&service, &ada, "größe").is_some());
     let answer = search(&service, &ada, "GRÖSSE").unwrap();
     let result = &answer["results"][0];
@@ -98,9 +98,9 @@ fn files_are_found_with_title_url_and_snippet() {
 
 #[test]
 fn indexed_documents_are_read_from_the_index() {
-    let world = World::new();
-    world.file("a/b.md", "# Storage\n\nThe **shed** is < 3 m wide.");
-    let (service, ada) = world.start("");
+    let setup = Setup::new();
+    setup.file("a/b.md", "# Storage\n\nThe **shed** is < 3 m wide.");
+    let (service, ada) = setup.start("");
     eventually("it is there", || !urls(&service, &ada, "shed").is_empty());
     let url = urls(&service, &ada, "shed").remove(0);
     let read = |format: &str| {
@@ -122,69 +122,69 @@ fn indexed_documents_are_read_from_the_index() {
 
 #[test]
 fn file_changes_are_indexed_while_running() {
-    let world = World::new();
-    world.file("a.txt", "alpha");
-    let (service, ada) = world.start(", base_url: \"https://docs.example.org/x/\"");
+    let setup = Setup::new();
+    setup.file("a.txt", "alpha");
+    let (service, ada) = setup.start(", base_url: \"https://docs.example.org/x/\"");
     let is = |query: &str, wanted: &[&str]| urls(&service, &ada, query) == wanted;
     eventually("a", || is("alpha", &["https://docs.example.org/x/a.txt"]));
-    world.file("b.txt", "beta");
+    setup.file("b.txt", "beta");
     eventually("b is new", || is("beta", &["https://docs.example.org/x/b.txt"]));
-    world.file("b.txt", "gamma");
+    setup.file("b.txt", "gamma");
     eventually("b has changed", || is("beta", &[]) && !is("gamma", &[]));
-    fs::remove_file(world.folder.path().join("files/a.txt")).unwrap();
+    fs::remove_file(setup.folder.path().join("files/a.txt")).unwrap();
     eventually("a is gone", || is("alpha", &[]));
 }
 
 #[test]
 fn a_damaged_index_is_rebuilt_at_the_next_start() {
-    let world = World::new();
-    world.file("a.txt", "alpha");
-    let (service, ada) = world.start("");
+    let setup = Setup::new();
+    setup.file("a.txt", "alpha");
+    let (service, ada) = setup.start("");
     eventually("it is there", || !urls(&service, &ada, "alpha").is_empty());
     service.stop();
-    let before = world.database();
+    let before = setup.database();
     let mut bytes = fs::read(&before).unwrap();
     bytes[0] ^= 0xff;
     fs::write(&before, bytes).unwrap();
-    let (service, ada) = world.start("");
+    let (service, ada) = setup.start("");
     eventually("it is there again", || !urls(&service, &ada, "alpha").is_empty());
-    assert_ne!(world.database(), before);
+    assert_ne!(setup.database(), before);
 }
 
 #[test]
 fn processes_share_an_index_and_another_takes_over_writing() {
-    let world = World::new();
-    world.file("a.txt", "alpha");
-    let (first, ada) = world.start("");
+    let setup = Setup::new();
+    setup.file("a.txt", "alpha");
+    let (first, ada) = setup.start("");
     eventually("the first has it", || !urls(&first, &ada, "alpha").is_empty());
-    let shared = world.folder.path().join("search-index/docs").display().to_string();
-    let files = world.folder.path().join("files").display().to_string();
+    let shared = setup.folder.path().join("search-index/docs").display().to_string();
+    let files = setup.folder.path().join("files").display().to_string();
     let other = Running::start(&configuration(&files, &format!(", index_folder: \"{shared}\"")));
     let bob = other.holder("bob", 1000 * PRICE);
     eventually("the other has it too", || !urls(&other, &bob, "alpha").is_empty());
-    world.file("b.txt", "beta");
+    setup.file("b.txt", "beta");
     eventually("both find what is new", || {
         !urls(&first, &ada, "beta").is_empty() && !urls(&other, &bob, "beta").is_empty()
     });
     first.stop();
-    world.file("c.txt", "gamma");
+    setup.file("c.txt", "gamma");
     eventually("the other writes now", || !urls(&other, &bob, "gamma").is_empty());
     assert_eq!(urls(&other, &bob, "alpha").len(), 1);
 }
 
 #[test]
 fn hostile_files_are_skipped() {
-    let world = World::new();
-    world.file(
+    let setup = Setup::new();
+    setup.file(
         "bad.pdf",
         b"%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 1 0 R>>endobj trailer<</Root 1 0 R>>",
     );
-    world.file("also.pdf", vec![0xff; 100_000]);
-    world.file("deep.html", "<div><b>".repeat(100_000) + "alpha");
-    world.file("wide.html", format!("<p {}>alpha", "a=1 ".repeat(1000)));
-    world.file("binary.txt", [0; 1000]);
-    world.file("good.txt", "alpha");
-    let (service, ada) = world.start("");
+    setup.file("also.pdf", vec![0xff; 100_000]);
+    setup.file("deep.html", "<div><b>".repeat(100_000) + "alpha");
+    setup.file("wide.html", format!("<p {}>alpha", "a=1 ".repeat(1000)));
+    setup.file("binary.txt", [0; 1000]);
+    setup.file("good.txt", "alpha");
+    let (service, ada) = setup.start("");
     eventually("the good one is found", || {
         urls(&service, &ada, "alpha").iter().any(|url| url.ends_with("/good.txt"))
     });
@@ -193,10 +193,10 @@ fn hostile_files_are_skipped() {
 
 #[test]
 fn a_folder_created_later_is_indexed() {
-    let world = World::new();
-    fs::remove_dir(world.folder.path().join("files")).unwrap();
-    let (service, ada) = world.start("");
+    let setup = Setup::new();
+    fs::remove_dir(setup.folder.path().join("files")).unwrap();
+    let (service, ada) = setup.start("");
     assert_eq!(search(&service, &ada, "alpha"), None);
-    world.file("a.txt", "alpha");
+    setup.file("a.txt", "alpha");
     eventually("it is found", || !urls(&service, &ada, "alpha").is_empty());
 }

@@ -204,12 +204,12 @@ impl Resolve for Names {
 }
 
 /// A service that reads pages, and a member who pays for them.
-pub(crate) struct World {
+pub(crate) struct Setup {
     pub(crate) service: Running,
     pub(crate) ada: Holder,
 }
 
-impl World {
+impl Setup {
     /// A service that may read from `pages.test` at the port of a site.
     pub(crate) fn new(site: &Site, fetch: &str) -> Self {
         let names = Names::new(&[(HOST, &[&[PUBLIC]])]);

@@ -336,7 +336,7 @@ pub(crate) fn reading(text: &str, folder: &Path) -> config::Reading {
 
 /// The database of a configuration, made if need be.
 async fn open(config: &Config) -> Arc<Store> {
-    let (place, options) = gateway::place(config);
+    let (place, options) = gateway::database_location(config);
     Store::migrate(&place, &options).await.unwrap();
     Arc::new(Store::open(&place, &options).await.unwrap())
 }

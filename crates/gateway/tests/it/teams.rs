@@ -32,7 +32,7 @@ pub(crate) fn change(service: &Running, holder: &Holder, body: &Value) -> Answer
     admin(service, Method::PATCH, &format!("/members/{}", holder.member), body)
 }
 
-fn world() -> (Upstream, Running) {
+fn setup() -> (Upstream, Running) {
     let upstream = Upstream::start();
     let service = Running::start(&plain(&upstream, &["echo"], &noon()));
     (upstream, service)
@@ -40,7 +40,7 @@ fn world() -> (Upstream, Running) {
 
 #[test]
 fn a_team_pays_and_all_views_show_it() {
-    let (_upstream, service) = world();
+    let (_upstream, service) = setup();
     let (ada, bob) = (service.holder("ada", 5 * PRICE), service.holder("bob", 0));
     let team = team(&service, "crew", 3 * PRICE);
     for holder in [&ada, &bob] {
@@ -109,7 +109,7 @@ fn a_team_pays_and_all_views_show_it() {
 
 #[test]
 fn members_and_keys_keep_their_limits_in_a_team() {
-    let (_upstream, service) = world();
+    let (_upstream, service) = setup();
     let (ada, bob) = (service.holder("ada", 0), service.holder("bob", 0));
     let team = team(&service, "crew", 100 * PRICE);
     let budget = json!({ "amount_micros": PRICE, "period": "day" });
@@ -131,7 +131,7 @@ fn members_and_keys_keep_their_limits_in_a_team() {
 
 #[test]
 fn teams_are_managed_through_the_api() {
-    let (_upstream, service) = world();
+    let (_upstream, service) = setup();
     let ada = service.holder("ada", 0);
     let crew = team(&service, "crew", PRICE);
     let path = format!("/teams/{crew}");

@@ -45,14 +45,14 @@ enum Seen {
     Broken,
 }
 
-struct World {
+struct Setup {
     service: Running,
     ada: Holder,
     seen: Receiver<Seen>,
 }
 
 /// A service with an upstream that keeps no upload.
-fn world(act: Act, rest: &str) -> World {
+fn setup(act: Act, rest: &str) -> Setup {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let entry =
         format!("  up: {{base_url: \"http://{}/v1\", {MODELS}}}\n", listener.local_addr().unwrap());
@@ -64,7 +64,7 @@ fn world(act: Act, rest: &str) -> World {
     });
     let service = Running::start(&with_providers(&[entry], rest));
     let ada = service.holder("ada", 1000 * PRICE);
-    World { service, ada, seen }
+    Setup { service, ada, seen }
 }
 
 fn serve(stream: &TcpStream, act: Act, tell: &Sender<Seen>) -> std::io::Result<()> {
@@ -126,15 +126,15 @@ struct Client(Raw);
 
 impl Client {
     /// Announces a form; without a size it is sent in chunks.
-    fn open(world: &World, bytes: Option<usize>, more: &str) -> Self {
-        let mut raw = Raw::open(world.service.address);
+    fn open(setup: &Setup, bytes: Option<usize>, more: &str) -> Self {
+        let mut raw = Raw::open(setup.service.address);
         let size = bytes.map_or("transfer-encoding: chunked".to_owned(), |bytes| {
             format!("content-length: {bytes}")
         });
         raw.send(&format!(
             "POST {PATH} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
              content-type: multipart/form-data; boundary=x\r\n{more}{size}\r\n\r\n",
-            world.ada.key.as_str()
+            setup.ada.key.as_str()
         ));
         Self(raw)
     }
@@ -156,7 +156,7 @@ impl Client {
     }
 }
 
-impl World {
+impl Setup {
     fn next(&self) -> Seen {
         self.seen.recv_timeout(PATIENCE).unwrap()
     }
@@ -170,99 +170,99 @@ impl World {
 
 #[test]
 fn a_large_upload_is_streamed_with_little_memory() {
-    let world = world(Act::Count, LIMITS);
+    let setup = setup(Act::Count, LIMITS);
     let file = 64 * MIB;
     let size = MODEL.len() + FILE.len() + file + END.len();
     let before = peak_bytes();
-    let mut client = Client::open(&world, Some(size), "");
+    let mut client = Client::open(&setup, Some(size), "");
     client.0.send(&format!("{MODEL}{FILE}"));
     client.zeros(file / 2);
     // Half of the file has not been sent yet.
-    assert_eq!(world.next(), Seen::FirstBytes);
+    assert_eq!(setup.next(), Seen::FirstBytes);
     client.zeros(file / 2);
     client.0.send(END);
     let (head, answer) = client.answer();
     assert_eq!((head.status, head.header("x-charge-micros")), (200, "500"), "{answer}");
-    let Seen::Whole(sent) = world.next() else { panic!("cut off") };
+    let Seen::Whole(sent) = setup.next() else { panic!("cut off") };
     assert!(sent > file && sent < file + 2000, "{sent}");
     assert_eq!(answer["text"], sent.to_string());
 
     // The model after the file: a temporary file, not memory.
-    let mut client = Client::open(&world, Some(size), "");
+    let mut client = Client::open(&setup, Some(size), "");
     client.0.send(FILE);
     client.zeros(file);
     client.0.send(&format!("\r\n{MODEL}--x--\r\n"));
     let (head, answer) = client.answer();
     assert_eq!((head.status, head.header("x-charge-micros")), (200, "500"), "{answer}");
-    assert_eq!([world.next(), world.next()], [Seen::FirstBytes, Seen::Whole(sent)]);
+    assert_eq!([setup.next(), setup.next()], [Seen::FirstBytes, Seen::Whole(sent)]);
     let grown = peak_bytes() - before;
     assert!(grown < 16 * MIB, "{} MiB", grown / MIB);
-    assert_eq!(paid(&world.service, &world.ada), 1000);
+    assert_eq!(paid(&setup.service, &setup.ada), 1000);
 }
 
 #[test]
 fn an_upload_beyond_the_limit_is_aborted_and_free() {
-    let world = world(Act::Count, "limits: {max_body_bytes: 3000000}\n");
-    let mut client = Client::open(&world, None, "");
+    let setup = setup(Act::Count, "limits: {max_body_bytes: 3000000}\n");
+    let mut client = Client::open(&setup, None, "");
     let start = format!("{MODEL}{FILE}");
     client.0.send(&format!("{:x}\r\n{start}\r\n{:x}\r\n", start.len(), 4 * MIB));
     client.zeros(4 * MIB);
     let (head, answer) = client.answer();
     assert_eq!((head.status, &answer["error"]["code"]), (413, &"body_too_large".into()));
-    assert_eq!([world.next(), world.next()], [Seen::FirstBytes, Seen::Broken]);
-    world.is_free(&head);
+    assert_eq!([setup.next(), setup.next()], [Seen::FirstBytes, Seen::Broken]);
+    setup.is_free(&head);
 }
 
 #[test]
 fn an_upstream_may_answer_before_the_upload_ends() {
     for (status, charge) in [(200, "500"), (400, "0")] {
-        let world = world(Act::Early(status), LIMITS);
+        let setup = setup(Act::Early(status), LIMITS);
         let size = MODEL.len() + FILE.len() + 32 * MIB + END.len();
-        let mut client = Client::open(&world, Some(size), "");
+        let mut client = Client::open(&setup, Some(size), "");
         client.0.send(&format!("{MODEL}{FILE}"));
         client.zeros(32 * MIB);
         let (head, answer) = client.answer();
         assert_eq!((head.status, head.header("x-charge-micros")), (status, charge), "{answer}");
-        assert_eq!(paid(&world.service, &world.ada).to_string(), charge);
+        assert_eq!(paid(&setup.service, &setup.ada).to_string(), charge);
     }
 }
 
 #[test]
 fn an_upstream_failure_during_an_upload_is_free() {
-    let world = world(Act::Die, LIMITS);
+    let setup = setup(Act::Die, LIMITS);
     let size = MODEL.len() + FILE.len() + 32 * MIB + END.len();
-    let mut client = Client::open(&world, Some(size), "");
+    let mut client = Client::open(&setup, Some(size), "");
     client.0.send(&format!("{MODEL}{FILE}"));
     client.zeros(32 * MIB);
     let (head, answer) = client.answer();
     assert_eq!((head.status, &answer["error"]["code"]), (503, &"upstream_unavailable".into()));
-    world.is_free(&head);
+    setup.is_free(&head);
 }
 
 #[test]
 fn a_client_disconnect_during_an_upload_is_free() {
-    let world = world(Act::Count, LIMITS);
-    let mut client = Client::open(&world, Some(32 * MIB), "");
+    let setup = setup(Act::Count, LIMITS);
+    let mut client = Client::open(&setup, Some(32 * MIB), "");
     client.0.send(&format!("{MODEL}{FILE}"));
     client.zeros(2 * MIB);
-    assert_eq!(world.next(), Seen::FirstBytes);
-    let account = || world.service.account(world.ada.member);
+    assert_eq!(setup.next(), Seen::FirstBytes);
+    let account = || setup.service.account(setup.ada.member);
     eventually("the price is held", || account().held.get() == 500);
     drop(client);
-    assert_eq!(world.next(), Seen::Broken);
-    assert_eq!(paid(&world.service, &world.ada), 0);
+    assert_eq!(setup.next(), Seen::Broken);
+    assert_eq!(paid(&setup.service, &setup.ada), 0);
 }
 
 #[test]
 fn balance_and_parameters_are_checked_before_the_upload() {
-    let world = world(Act::Count, LIMITS);
-    let poor = world.service.holder("eve", 0);
+    let setup = setup(Act::Count, LIMITS);
+    let poor = setup.service.holder("eve", 0);
     for (key, form, expected) in [
         (poor.key.as_str(), "", (402, "insufficient_balance")),
-        (world.ada.key.as_str(), &*MODEL.replace("up/hear", "up/deaf"), (400, "model_not_found")),
+        (setup.ada.key.as_str(), &*MODEL.replace("up/hear", "up/deaf"), (400, "model_not_found")),
         ("none", "", (401, "invalid_key")),
     ] {
-        let mut raw = Raw::open(world.service.address);
+        let mut raw = Raw::open(setup.service.address);
         let size = 32 * MIB;
         raw.send(&format!(
             "POST {PATH} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
@@ -276,12 +276,12 @@ fn balance_and_parameters_are_checked_before_the_upload() {
         assert_eq!((head.status, answer["error"]["code"].as_str().unwrap()), expected);
     }
     let field = "--x\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\n";
-    let mut client = Client::open(&world, Some(MIB), "");
+    let mut client = Client::open(&setup, Some(MIB), "");
     client.0.send(field);
     client.zeros(2 * PIECE);
     let (head, answer) = client.answer();
     assert_eq!((head.status, &answer["error"]["param"]), (400, &"prompt".into()));
-    assert_eq!(paid(&world.service, &world.ada), 0);
+    assert_eq!(paid(&setup.service, &setup.ada), 0);
 }
 
 #[test]
@@ -291,12 +291,12 @@ fn fields_after_the_file_and_idempotency_keys_are_supported() {
     let service = Running::start(&text);
     let ada = service.holder("ada", 1000 * PRICE);
     let (_, seen) = channel();
-    let world = World { service, ada, seen };
+    let setup = Setup { service, ada, seen };
     let format = "--x\r\nContent-Disposition: form-data; name=\"response_format\"\r\n\r\ntext\r\n";
     let tail = format!("\r\n{format}--x--\r\n");
     let size = MODEL.len() + FILE.len() + MIB + tail.len();
     let send = |more: &str| {
-        let mut client = Client::open(&world, Some(size), more);
+        let mut client = Client::open(&setup, Some(size), more);
         client.0.send(&format!("{MODEL}{FILE}"));
         client.zeros(MIB);
         client.0.send(&tail);
@@ -312,5 +312,5 @@ fn fields_after_the_file_and_idempotency_keys_are_supported() {
     let (response, answer) = send(key);
     assert_eq!((response.header("idempotent-replayed"), answer), ("true", heard.into()));
     assert_eq!(upstream.requests().len(), 3);
-    assert_eq!(paid(&world.service, &world.ada), 1500);
+    assert_eq!(paid(&setup.service, &setup.ada), 1500);
 }

@@ -7,7 +7,7 @@ use http::{Method, Request};
 use serde_json::json;
 
 use crate::fixture::receipt;
-use crate::site::{HOST, Names, PUBLIC, Site, World, elsewhere, ok, plain};
+use crate::site::{HOST, Names, PUBLIC, Setup, Site, elsewhere, ok, plain};
 use crate::support::PRICE;
 
 const ARTICLE: &str = "<html lang=en><head><title>A page</title><meta name=author content=Ada>\
@@ -18,8 +18,8 @@ const ARTICLE: &str = "<html lang=en><head><title>A page</title><meta name=autho
 #[test]
 fn page_has_all_metadata_and_is_charged_once() {
     let site = Site::of(&[("/a", "text/html; charset=utf-8", ARTICLE)]);
-    let world = World::new(&site, "");
-    let answer = world.fetch(&site.url("/a#part"));
+    let setup = Setup::new(&site, "");
+    let answer = setup.fetch(&site.url("/a#part"));
     let mut page = answer.good();
     assert!(page["id"].as_str().unwrap().starts_with("page_"));
     assert!(page["fetched_at"].as_str().unwrap().ends_with('Z'));
@@ -41,15 +41,15 @@ fn page_has_all_metadata_and_is_charged_once() {
     );
     assert_eq!(answer.header("x-charge-micros"), PRICE.to_string());
     let id = answer.header("x-receipt-id");
-    assert_eq!(receipt(&world.service, &world.ada, id), ("answered".to_owned(), PRICE));
-    assert_eq!(world.paid(), PRICE);
+    assert_eq!(receipt(&setup.service, &setup.ada, id), ("answered".to_owned(), PRICE));
+    assert_eq!(setup.paid(), PRICE);
 }
 
 #[test]
 fn fetch_identifies_itself_and_sends_nothing_of_the_member() {
     let site = Site::of(&[("/a", "text/plain", "words")]);
-    let world = World::new(&site, "  user_agent: example-reader/3 (+https://a.b)\n");
-    world.fetch(&site.url("/a")).good();
+    let setup = Setup::new(&site, "  user_agent: example-reader/3 (+https://a.b)\n");
+    setup.fetch(&site.url("/a")).good();
     for asked in site.asked() {
         assert_eq!(asked.headers["user-agent"], "example-reader/3 (+https://a.b)");
         assert_eq!(asked.headers["host"], format!("{HOST}:{}", site.address.port()));
@@ -66,11 +66,11 @@ fn later_parts_of_a_long_page_are_cached() {
     let words: Vec<String> = (0..1000).map(|number| format!("wörd{number}")).collect();
     let words = words.join(" ");
     let site = Site::of(&[("/long", "text/plain", &words)]);
-    let world = World::new(&site, "");
+    let setup = Setup::new(&site, "");
     let (mut whole, mut start, mut parts) = (String::new(), 0, 0);
     loop {
         let body = json!({"url": site.url("/long"), "max_chars": 3000, "start_index": start});
-        let page = world.ask(&body).good();
+        let page = setup.ask(&body).good();
         whole.push_str(page["content"].as_str().unwrap());
         assert_eq!(page["from_cache"], parts > 0);
         parts += 1;
@@ -80,9 +80,9 @@ fn later_parts_of_a_long_page_are_cached() {
     }
     assert_eq!(whole, words);
     assert_eq!(site.paths().len(), 1);
-    assert_eq!(world.paid(), parts * PRICE, "a kept page costs what any page costs");
+    assert_eq!(setup.paid(), parts * PRICE, "a kept page costs what any page costs");
     let body = json!({"url": site.url("/long"), "start_index": 1_000_000});
-    let answer = world.ask(&body);
+    let answer = setup.ask(&body);
     assert_eq!(answer.failure(), (400, "invalid_request".to_owned()));
     assert_eq!(answer.json()["error"]["param"], "start_index");
 }
@@ -94,17 +94,17 @@ fn page_cache_obeys_max_age_and_cache_headers() {
         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n{more}\r\n");
         stream.write_all(format!("{head}words").as_bytes())
     });
-    let world = World::new(&site, "  robots: false\n");
+    let setup = Setup::new(&site, "  robots: false\n");
     let url = site.url("/a");
-    assert_eq!(world.fetch(&url).good()["from_cache"], false);
-    assert_eq!(world.fetch(&url).good()["from_cache"], true);
-    assert_eq!(world.ask(&json!({"url": url, "max_age_s": 0})).good()["from_cache"], false);
-    assert_eq!(world.ask(&json!({"url": url, "max_age_s": 60})).good()["from_cache"], true);
-    assert_eq!(world.ask(&json!({"url": url, "format": "text"})).good()["from_cache"], false);
+    assert_eq!(setup.fetch(&url).good()["from_cache"], false);
+    assert_eq!(setup.fetch(&url).good()["from_cache"], true);
+    assert_eq!(setup.ask(&json!({"url": url, "max_age_s": 0})).good()["from_cache"], false);
+    assert_eq!(setup.ask(&json!({"url": url, "max_age_s": 60})).good()["from_cache"], true);
+    assert_eq!(setup.ask(&json!({"url": url, "format": "text"})).good()["from_cache"], false);
     for _ in 0..2 {
-        assert_eq!(world.fetch(&site.url("/private")).good()["from_cache"], false);
+        assert_eq!(setup.fetch(&site.url("/private")).good()["from_cache"], false);
     }
-    let off = World::new(&site, "  cache_bytes: 0\n  robots: false\n");
+    let off = Setup::new(&site, "  cache_bytes: 0\n  robots: false\n");
     for _ in 0..2 {
         assert_eq!(off.fetch(&url).good()["from_cache"], false);
     }
@@ -115,10 +115,10 @@ fn page_cache_is_private_unless_shared() {
     let site = Site::of(&[("/a", "text/plain", "words")]);
     let url = site.url("/a");
     for (more, is_shared) in [("", false), ("  share_cache: true\n", true)] {
-        let world = World::new(&site, &format!("  robots: false\n{more}"));
-        assert_eq!(world.fetch(&url).good()["from_cache"], false);
-        let bob = world.service.holder("bob", 1_000_000);
-        let ask = || world.service.post("/v1/web/fetch", bob.key.as_str(), &json!({"url": url}));
+        let setup = Setup::new(&site, &format!("  robots: false\n{more}"));
+        assert_eq!(setup.fetch(&url).good()["from_cache"], false);
+        let bob = setup.service.holder("bob", 1_000_000);
+        let ask = || setup.service.post("/v1/web/fetch", bob.key.as_str(), &json!({"url": url}));
         assert_eq!(ask().good()["from_cache"], is_shared);
         assert_eq!(ask().good()["from_cache"], true);
     }
@@ -130,7 +130,7 @@ fn failed_page_reports_its_status_and_is_free() {
         let status = asked.path.trim_start_matches('/').parse().unwrap_or(404);
         stream.write_all(&plain(status, "words of the page"))
     });
-    let world = World::new(&site, "");
+    let setup = Setup::new(&site, "");
     for (page, status, code) in [
         (404, 400, "page_unreadable"),
         (403, 400, "page_unreadable"),
@@ -143,12 +143,12 @@ fn failed_page_reports_its_status_and_is_free() {
     ] {
         let url = site.url(&format!("/{page}"));
         let message = format!("the page returned status {page}");
-        assert_eq!(world.failed(&url), (status, code.to_owned(), message));
+        assert_eq!(setup.failed(&url), (status, code.to_owned(), message));
     }
-    assert_eq!(world.paid(), 0);
-    let answer = world.fetch(&site.url("/404"));
+    assert_eq!(setup.paid(), 0);
+    let answer = setup.fetch(&site.url("/404"));
     let id = answer.header("x-receipt-id");
-    assert_eq!(receipt(&world.service, &world.ada, id), ("request_refused".to_owned(), 0));
+    assert_eq!(receipt(&setup.service, &setup.ada, id), ("request_refused".to_owned(), 0));
 }
 
 #[test]
@@ -166,8 +166,8 @@ fn non_html_formats_are_supported() {
         ("/empty", "text/html", "<html><body><script>x</script></body></html>"),
         ("/nothing", "text/plain", ""),
     ]);
-    let world = World::new(&site, "");
-    let content = |path: &str| world.fetch(&site.url(path)).good()["content"].clone();
+    let setup = Setup::new(&site, "");
+    let content = |path: &str| setup.fetch(&site.url(path)).good()["content"].clone();
     assert_eq!(content("/json"), "{\n  \"b\": 1,\n  \"a\": [\n    true,\n    null\n  ]\n}");
     assert_eq!(content("/badjson"), "{not json");
     assert_eq!(content("/text"), "plain\nwords");
@@ -176,7 +176,7 @@ fn non_html_formats_are_supported() {
     assert_eq!(content("/none"), "No type at all, but a paragraph.");
     let unreadable = |path: &str, message: &str| {
         let expected = (400, "page_unreadable".to_owned(), message.to_owned());
-        assert_eq!(world.failed(&site.url(path)), expected);
+        assert_eq!(setup.failed(&site.url(path)), expected);
     };
     unreadable("/image", "the page has the unsupported type `image/png`");
     unreadable("/zip", "the page has the unsupported type `application/octet-stream`");
@@ -197,39 +197,39 @@ fn redirects_are_followed_up_to_the_limit() {
             _ => stream.write_all(&plain(404, "")),
         }
     });
-    let world = World::new(&site, "");
-    let page = world.fetch(&site.url("/step/5")).good();
+    let setup = Setup::new(&site, "");
+    let page = setup.fetch(&site.url("/step/5")).good();
     assert_eq!((page["content"].as_str(), page["status"].as_u64()), (Some("there"), Some(200)));
     assert_eq!(page["final_url"], site.url("/step/0"));
     assert_eq!(page["url"], site.url("/step/5"));
     let many =
         (400, "page_unreadable".to_owned(), "the page redirects more than 5 times".to_owned());
-    assert_eq!(world.failed(&site.url("/step/6")), many);
-    assert_eq!(world.failed(&site.url("/circle")), many);
-    let (status, _, message) = world.failed(&site.url("/nowhere"));
+    assert_eq!(setup.failed(&site.url("/step/6")), many);
+    assert_eq!(setup.failed(&site.url("/circle")), many);
+    let (status, _, message) = setup.failed(&site.url("/nowhere"));
     assert_eq!((status, message.as_str()), (400, "the page returned status 302"));
-    let none = World::new(&site, "  max_redirects: 0\n");
+    let none = Setup::new(&site, "  max_redirects: 0\n");
     assert_eq!(none.failed(&site.url("/step/1")).2, "the page redirects more than 0 times");
 }
 
 #[test]
 fn scope_body_and_balance_are_checked() {
     let site = Site::of(&[("/a", "text/plain", "words")]);
-    let world = World::new(&site, "");
-    let chats = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Chat]);
+    let setup = Setup::new(&site, "");
+    let chats = setup.service.key_with(setup.ada.member, |key| key.scopes = vec![Scope::Chat]);
     let body = json!({"url": site.url("/a")});
-    let answer = world.service.post("/v1/web/fetch", chats.as_str(), &body);
+    let answer = setup.service.post("/v1/web/fetch", chats.as_str(), &body);
     assert_eq!(answer.failure(), (403, "scope_missing".to_owned()));
-    let answer = world.service.send(Method::POST, "/v1/web/fetch", None, Some(&body));
+    let answer = setup.service.send(Method::POST, "/v1/web/fetch", None, Some(&body));
     assert_eq!(answer.failure(), (401, "invalid_key".to_owned()));
-    let answer = world.ask(&json!({"url": site.url("/a"), "max_char": 5}));
+    let answer = setup.ask(&json!({"url": site.url("/a"), "max_char": 5}));
     assert_eq!(answer.failure(), (400, "invalid_request".to_owned()));
     let error = &answer.json()["error"];
     assert_eq!(error["message"], "unknown field `max_char`; did you mean `max_chars`?");
     assert_eq!(error["param"], "max_char");
-    assert_eq!(world.ask(&json!([])).failure(), (400, "invalid_request".to_owned()));
-    let poor = world.service.holder("poor", 1);
-    let answer = world.service.post("/v1/web/fetch", poor.key.as_str(), &body);
+    assert_eq!(setup.ask(&json!([])).failure(), (400, "invalid_request".to_owned()));
+    let poor = setup.service.holder("poor", 1);
+    let answer = setup.service.post("/v1/web/fetch", poor.key.as_str(), &body);
     assert_eq!(answer.failure(), (402, "insufficient_balance".to_owned()));
     assert_eq!(site.asked().len(), 0, "nobody was asked for any of these");
 }
@@ -237,25 +237,25 @@ fn scope_body_and_balance_are_checked() {
 #[test]
 fn idempotency_key_of_a_fetch_is_charged_once() {
     let site = Site::of(&[("/a", "text/plain", "words")]);
-    let world = World::new(&site, "  cache_bytes: 0\n");
+    let setup = Setup::new(&site, "  cache_bytes: 0\n");
     let ask = |word: &str, path: &str| {
         let request = Request::post("/v1/web/fetch")
-            .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+            .header("authorization", format!("Bearer {}", setup.ada.key.as_str()))
             .header("idempotency-key", word)
             .body(json!({"url": site.url(path)}).to_string().into_bytes());
-        world.service.send_raw(request.unwrap())
+        setup.service.send_raw(request.unwrap())
     };
     let first = ask("one", "/a");
     let second = ask("one", "/a");
     assert_eq!(first.good(), second.good());
     assert_eq!(second.header("idempotent-replayed"), "true");
     assert_eq!(first.header("x-receipt-id"), second.header("x-receipt-id"));
-    assert_eq!((site.paths().len(), world.paid()), (1, PRICE));
+    assert_eq!((site.paths().len(), setup.paid()), (1, PRICE));
     assert_eq!(ask("one", "/b").failure(), (422, "idempotency_mismatch".to_owned()));
     // What failed was not answered, and may be tried again.
     assert_eq!(ask("two", "/gone").failure(), (400, "page_unreadable".to_owned()));
     assert_eq!(ask("two", "/gone").failure(), (400, "page_unreadable".to_owned()));
-    assert_eq!((site.paths().len(), world.paid()), (3, PRICE));
+    assert_eq!((site.paths().len(), setup.paid()), (3, PRICE));
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_page_is_free_with_a_price_of_zero() {
          fetch: {{allow_private: [\"{HOST}:{}\"]}}\n",
         site.address.port()
     );
-    let world = World::start(std::sync::Arc::new(tempfile::tempdir().unwrap()), &text, names);
-    assert_eq!(world.fetch(&site.url("/a")).good()["content"], "words");
-    assert_eq!(world.paid(), 0);
+    let setup = Setup::start(std::sync::Arc::new(tempfile::tempdir().unwrap()), &text, names);
+    assert_eq!(setup.fetch(&site.url("/a")).good()["content"], "words");
+    assert_eq!(setup.paid(), 0);
 }

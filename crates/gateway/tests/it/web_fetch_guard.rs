@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use crate::site::{HOST, Names, PUBLIC, Site, Trap, World, elsewhere, ok, plain};
+use crate::site::{HOST, Names, PUBLIC, Setup, Site, Trap, elsewhere, ok, plain};
 
 /// Ways to write addresses of this machine and of private networks.
 const HOSTS: &[&str] = &[
@@ -285,19 +285,19 @@ fn no_hostile_address_reaches_a_private_listener() {
     let urls = hostile(trap.port);
     assert!(urls.len() >= 200, "{}", urls.len());
     // The port is not what protects it.
-    let world = World::with("[]", &format!("  ports: [80, 443, {}]\n", trap.port), names());
+    let setup = Setup::with("[]", &format!("  ports: [80, 443, {}]\n", trap.port), names());
     for url in &urls {
-        let answer = world.fetch(url);
+        let answer = setup.fetch(url);
         let (status, code) = answer.failure();
         let is_refusal =
             matches!((status, code.as_str()), (400, "invalid_request") | (403, "target_refused"));
         assert!(is_refusal, "{url:?}: {} {}", status, answer.text());
         assert_eq!(trap.caught(), 0, "{url:?}");
     }
-    assert_eq!(world.paid(), 0);
+    assert_eq!(setup.paid(), 0);
     // It would have been caught: the same with the guard down.
     let open =
-        World::with("[\"0.0.0.0/0\", \"::/0\"]", &format!("  ports: [{}]\n", trap.port), names());
+        Setup::with("[\"0.0.0.0/0\", \"::/0\"]", &format!("  ports: [{}]\n", trap.port), names());
     open.fetch(&format!("http://127.0.0.1:{}/", trap.port)).good();
     assert_eq!(trap.caught(), 2, "robots.txt and the page");
     open.fetch(&format!("http://[::1]:{}/", trap.port)).good();
@@ -322,10 +322,10 @@ fn no_redirect_leads_to_a_private_listener() {
         }
     });
     let allowed = format!("[\"{HOST}:{}\"]", site.address.port());
-    let world = World::with(&allowed, &format!("  ports: [80, 443, {}]\n", trap.port), names());
+    let setup = Setup::with(&allowed, &format!("  ports: [80, 443, {}]\n", trap.port), names());
     assert!(urls.len() >= 200, "{}", urls.len());
     for (index, url) in urls.iter().enumerate() {
-        let answer = world.fetch(&site.url(&format!("/to/{index}")));
+        let answer = setup.fetch(&site.url(&format!("/to/{index}")));
         assert_eq!(
             answer.failure(),
             (403, "target_refused".to_owned()),
@@ -334,7 +334,7 @@ fn no_redirect_leads_to_a_private_listener() {
         );
         assert_eq!(trap.caught(), 0, "{url:?}");
     }
-    assert_eq!(world.paid(), 0);
+    assert_eq!(setup.paid(), 0);
 }
 
 #[test]
@@ -347,13 +347,13 @@ fn rebound_name_is_checked_for_each_request() {
         &[&[PUBLIC], &[PUBLIC], &["127.0.0.1"], &[PUBLIC], &["127.0.0.1"]],
     )]);
     let allowed = format!("[\"{PUBLIC}:{}\"]", site.address.port());
-    let world = World::with(&allowed, "  cache_bytes: 0\n", names.clone());
+    let setup = Setup::with(&allowed, "  cache_bytes: 0\n", names.clone());
     let url = format!("http://rebind.org:{}/a", site.address.port());
-    assert_eq!(world.fetch(&url).good()["content"], "public words");
+    assert_eq!(setup.fetch(&url).good()["content"], "public words");
     assert_eq!(names.asked(), 2, "once for each connection, and never after it was judged");
-    assert_eq!(world.fetch(&url).failure(), (403, "target_refused".to_owned()));
-    assert_eq!(world.fetch(&url).good()["content"], "public words");
-    assert_eq!(world.fetch(&url).failure(), (403, "target_refused".to_owned()));
+    assert_eq!(setup.fetch(&url).failure(), (403, "target_refused".to_owned()));
+    assert_eq!(setup.fetch(&url).good()["content"], "public words");
+    assert_eq!(setup.fetch(&url).failure(), (403, "target_refused".to_owned()));
     assert_eq!(names.asked(), 5);
     assert_eq!(trap.caught(), 0);
 }
@@ -374,16 +374,16 @@ fn a_robots_redirect_to_a_private_listener_is_not_followed() {
         _ => stream.write_all(&ok("text/plain", b"words")),
     });
     let allowed = format!("[\"{HOST}:{}\"]", site.address.port());
-    let world = World::with(&allowed, &format!("  ports: [80, 443, {port}]\n"), names());
-    assert_eq!(world.fetch(&site.url("/a")).good()["content"], "words");
+    let setup = Setup::with(&allowed, &format!("  ports: [80, 443, {port}]\n"), names());
+    assert_eq!(setup.fetch(&site.url("/a")).good()["content"], "words");
     assert_eq!(trap.caught(), 0);
 }
 
 #[test]
 fn unknown_and_private_names_get_the_same_error() {
-    let world = World::with("[]", "", names());
+    let setup = Setup::with("[]", "", names());
     let told = |host: &str| {
-        let (status, code, message) = world.failed(&format!("http://{host}/"));
+        let (status, code, message) = setup.failed(&format!("http://{host}/"));
         (status, code, message.replace(host, "HOST"))
     };
     let missing = told("nobody.attacker.org");
@@ -393,7 +393,7 @@ fn unknown_and_private_names_get_the_same_error() {
     {
         assert_eq!(told(host), missing, "{host}");
     }
-    let (status, code, message) = world.failed("http://one.attacker.org:8080/");
+    let (status, code, message) = setup.failed("http://one.attacker.org:8080/");
     assert_eq!((status, code.as_str()), (403, "target_refused"));
     assert_eq!(message, "fetching from port 8080 is not allowed");
 }
@@ -401,8 +401,8 @@ fn unknown_and_private_names_get_the_same_error() {
 #[test]
 fn cached_page_is_checked_by_the_guard() {
     let site = Site::of(&[("/a", "text/plain", "words")]);
-    let world = World::new(&site, "");
-    world.fetch(&site.url("/a")).good();
+    let setup = Setup::new(&site, "");
+    setup.fetch(&site.url("/a")).good();
     let other = site.url("/a").replace(HOST, PUBLIC);
-    assert_eq!(world.fetch(&other).failure(), (403, "target_refused".to_owned()));
+    assert_eq!(setup.fetch(&other).failure(), (403, "target_refused".to_owned()));
 }

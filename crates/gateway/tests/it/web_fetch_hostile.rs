@@ -11,7 +11,7 @@ use agent_test_support::wait::eventually;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::site::{Site, World, ok};
+use crate::site::{Setup, Site, ok};
 use crate::support::{PRICE, Running};
 
 /// 60,000 elements in 380 others.
@@ -51,23 +51,23 @@ fn pdf_bombs_do_not_exhaust_the_memory() {
             stream.write_all(&ok("application/pdf", &bombs[number]))
         }
     });
-    let world = World::new(&site, "  robots: false\n  cache_bytes: 0\n");
-    world.fetch(&site.url("/good")).good();
+    let setup = Setup::new(&site, "  robots: false\n  cache_bytes: 0\n");
+    setup.fetch(&site.url("/good")).good();
     let before = resident_mib();
     std::thread::scope(|scope| {
         for number in 0..3 {
-            let (world, site) = (&world, &site);
+            let (setup, site) = (&setup, &site);
             scope.spawn(move || {
-                let (status, code, message) = world.failed(&site.url(&format!("/{number}")));
+                let (status, code, message) = setup.failed(&site.url(&format!("/{number}")));
                 assert_eq!((status, code.as_str()), (400, "page_unreadable"));
                 assert_eq!(message, "the page is too large after unpacking");
             });
         }
-        assert_eq!(world.fetch(&site.url("/good")).good()["content"], "A good line");
+        assert_eq!(setup.fetch(&site.url("/good")).good()["content"], "A good line");
     });
     let after = resident_mib();
     assert!(after < before + 64, "{before} MiB before, {after} MiB after");
-    assert_eq!(world.paid(), 2 * PRICE);
+    assert_eq!(setup.paid(), 2 * PRICE);
 }
 
 #[test]
@@ -77,19 +77,19 @@ fn a_deeply_nested_page_does_not_block_other_members() {
         "/small" => stream.write_all(&ok("text/html", b"<p>Small words.</p>")),
         _ => stream.write_all(&ok("text/html", page.as_bytes())),
     });
-    let world = World::new(&site, "  robots: false\n  cache_bytes: 0\n");
-    let bob = world.service.holder("bob", 10 * PRICE);
+    let setup = Setup::new(&site, "  robots: false\n  cache_bytes: 0\n");
+    let bob = setup.service.holder("bob", 10 * PRICE);
     std::thread::scope(|scope| {
         for number in 0..2 {
-            let (world, site) = (&world, &site);
+            let (setup, site) = (&setup, &site);
             scope.spawn(move || {
                 // On a slow machine it may reach the limit; it never keeps its place.
-                let answer = world.fetch(&site.url(&format!("/{number}")));
+                let answer = setup.fetch(&site.url(&format!("/{number}")));
                 assert!(matches!(answer.status, 200 | 400), "{}", answer.status);
             });
         }
         let asked = json!({ "url": site.url("/small") });
-        let answer = world.service.post("/v1/web/fetch", bob.key.as_str(), &asked);
+        let answer = setup.service.post("/v1/web/fetch", bob.key.as_str(), &asked);
         assert_eq!(answer.good()["content"], "Small words.");
     });
 }
@@ -108,11 +108,11 @@ fn a_killed_parser_fails_only_its_page() {
         "/small" => stream.write_all(&ok("text/html", b"<p>Small words.</p>")),
         _ => stream.write_all(&ok("text/html", page.as_bytes())),
     });
-    let world = World::new(&site, "  robots: false\n  cache_bytes: 0\n");
+    let setup = Setup::new(&site, "  robots: false\n  cache_bytes: 0\n");
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let answer = world.fetch(&site.url("/large"));
+            let answer = setup.fetch(&site.url("/large"));
             is_over.store(true, Ordering::Release);
             let (status, code) = answer.failure();
             // In the middle of the page, or while it starts.
@@ -127,8 +127,8 @@ fn a_killed_parser_fails_only_its_page() {
             std::thread::yield_now();
         }
     });
-    assert_eq!(world.fetch(&site.url("/small")).good()["content"], "Small words.");
-    assert_eq!(world.paid(), PRICE);
+    assert_eq!(setup.fetch(&site.url("/small")).good()["content"], "Small words.");
+    assert_eq!(setup.paid(), PRICE);
 }
 
 #[test]
@@ -138,19 +138,19 @@ fn repeated_timeouts_of_a_key_are_rate_limited() {
         Ok(())
     });
     let fetch = "  robots: false\n  timeout: 0.2\n  timeouts_per_minute: 2\n";
-    let world = World::new(&site, fetch);
-    let bob = world.service.holder("bob", 10 * PRICE);
+    let setup = Setup::new(&site, fetch);
+    let bob = setup.service.holder("bob", 10 * PRICE);
     for _ in 0..2 {
-        assert_eq!(world.failed(&site.url("/")).0, 503);
+        assert_eq!(setup.failed(&site.url("/")).0, 503);
     }
-    let answer = world.fetch(&site.url("/"));
+    let answer = setup.fetch(&site.url("/"));
     assert_eq!(answer.status, 429);
     assert!(answer.headers.contains_key("retry-after"));
-    let (_, code, message) = world.failed(&site.url("/"));
+    let (_, code, message) = setup.failed(&site.url("/"));
     assert_eq!(code, "rate_limited");
     assert!(message.starts_with("too many fetches of this key timed out"), "{message}");
     assert_eq!(site.paths().len(), 2, "nothing is asked of the site");
     let asked = json!({ "url": site.url("/") });
-    assert_eq!(world.service.post("/v1/web/fetch", bob.key.as_str(), &asked).status, 503);
-    assert_eq!(world.paid(), 0);
+    assert_eq!(setup.service.post("/v1/web/fetch", bob.key.as_str(), &asked).status, 503);
+    assert_eq!(setup.paid(), 0);
 }

@@ -12,25 +12,25 @@ use flate2::write::GzEncoder;
 use serde_json::json;
 
 use crate::raw::Raw;
-use crate::site::{Site, World, ok};
+use crate::site::{Setup, Site, ok};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n";
 
 /// A site that answers everything in one way, and a service without robots.txt.
-fn world(
+fn setup(
     fetch: &str,
     answer: impl Fn(&mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
-) -> (Site, World) {
+) -> (Site, Setup) {
     let site = Site::start(move |_, stream| answer(stream));
-    let world = World::new(&site, &format!("  robots: false\n{fetch}"));
-    (site, world)
+    let setup = Setup::new(&site, &format!("  robots: false\n{fetch}"));
+    (site, setup)
 }
 
 #[track_caller]
-fn check(world: &World, site: &Site, expected: (u16, &str, &str)) {
-    let (status, code, message) = world.failed(&site.url("/"));
+fn check(setup: &Setup, site: &Site, expected: (u16, &str, &str)) {
+    let (status, code, message) = setup.failed(&site.url("/"));
     assert_eq!((status, code.as_str(), message.as_str()), expected);
-    assert_eq!(world.paid(), 0);
+    assert_eq!(setup.paid(), 0);
 }
 
 /// Pieces of a body again and again, until nobody listens.
@@ -46,7 +46,7 @@ fn a_decompression_bomb_is_stopped() {
     packed.write_all(&vec![b'a'; 200_000_000]).unwrap();
     let packed = packed.finish().unwrap();
     assert!(packed.len() < 1_000_000);
-    let (site, world) = world("  max_bytes: 1000000\n", move |stream| {
+    let (site, setup) = setup("  max_bytes: 1000000\n", move |stream| {
         let length = packed.len();
         stream.write_all(
             format!("{HEAD}content-encoding: gzip\r\ncontent-length: {length}\r\n\r\n").as_bytes(),
@@ -54,7 +54,7 @@ fn a_decompression_bomb_is_stopped() {
         stream.write_all(&packed)
     });
     let told = "the page is larger than 1000000 bytes";
-    check(&world, &site, (400, "page_unreadable", told));
+    check(&setup, &site, (400, "page_unreadable", told));
 }
 
 #[test]
@@ -66,9 +66,9 @@ fn gzip_pages_are_read_and_other_encodings_rejected() {
         stream.write_all(format!("{HEAD}content-encoding: {encoding}\r\n\r\n").as_bytes())?;
         stream.write_all(&packed.finish()?)
     });
-    let world = World::new(&site, "  robots: false\n");
-    assert_eq!(world.fetch(&site.url("/gzip")).good()["content"], "packed words");
-    let (status, code, message) = world.failed(&site.url("/br"));
+    let setup = Setup::new(&site, "  robots: false\n");
+    assert_eq!(setup.fetch(&site.url("/gzip")).good()["content"], "packed words");
+    let (status, code, message) = setup.failed(&site.url("/br"));
     assert_eq!((status, code.as_str()), (400, "page_unreadable"));
     assert_eq!(message, "the page has the unsupported encoding `br`");
 }
@@ -76,28 +76,28 @@ fn gzip_pages_are_read_and_other_encodings_rejected() {
 #[test]
 fn an_endless_page_is_stopped_at_the_size_limit() {
     let told = "the page is larger than 5000 bytes";
-    let (site, world1) = world("  max_bytes: 5000\n", |stream| {
+    let (site, world1) = setup("  max_bytes: 5000\n", |stream| {
         stream.write_all(format!("{HEAD}\r\n").as_bytes())?;
         write_endlessly(stream, &[b'x'; 1000])
     });
     check(&world1, &site, (400, "page_unreadable", told));
-    let (site, world2) = world("  max_bytes: 5000\n", |stream| {
+    let (site, world2) = setup("  max_bytes: 5000\n", |stream| {
         stream.write_all(format!("{HEAD}transfer-encoding: chunked\r\n\r\n").as_bytes())?;
         write_endlessly(stream, b"5\r\nwords\r\n")
     });
     check(&world2, &site, (400, "page_unreadable", told));
-    let (site, world3) = world("  max_bytes: 5000\n", |stream| {
+    let (site, world3) = setup("  max_bytes: 5000\n", |stream| {
         stream.write_all(format!("{HEAD}content-length: 5001\r\n\r\n").as_bytes())
     });
     check(&world3, &site, (400, "page_unreadable", told));
     let (site, world4) =
-        world("  max_bytes: 5000\n", |stream| stream.write_all(&ok("text/plain", &[b'x'; 5000])));
+        setup("  max_bytes: 5000\n", |stream| stream.write_all(&ok("text/plain", &[b'x'; 5000])));
     assert_eq!(world4.fetch(&site.url("/")).good()["content"].as_str().unwrap().len(), 5000);
 }
 
 #[test]
 fn a_slow_page_times_out_at_the_total_limit() {
-    let (site, world) = world("  timeout: 1\n", |stream| {
+    let (site, setup) = setup("  timeout: 1\n", |stream| {
         stream.write_all(format!("{HEAD}\r\n").as_bytes())?;
         loop {
             stream.write_all(b"x")?;
@@ -106,28 +106,28 @@ fn a_slow_page_times_out_at_the_total_limit() {
     });
     let begun = Instant::now();
     let told = "fetching the page timed out: total time limit exceeded";
-    check(&world, &site, (503, "upstream_unavailable", told));
+    check(&setup, &site, (503, "upstream_unavailable", told));
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
 #[test]
 fn a_silent_site_times_out() {
-    let (site, world) = world("  timeout: 1\n", |_| {
+    let (site, setup) = setup("  timeout: 1\n", |_| {
         std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
         Ok(())
     });
     let told = "fetching the page timed out: total time limit exceeded";
-    check(&world, &site, (503, "upstream_unavailable", told));
+    check(&setup, &site, (503, "upstream_unavailable", told));
 }
 
 #[test]
 fn a_missing_first_byte_times_out_before_the_total_limit() {
-    let (site, world) = world("  timeout: 60\n", |_| {
+    let (site, setup) = setup("  timeout: 60\n", |_| {
         std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
         Ok(())
     });
     let told = "fetching the page timed out: the host did not start to respond";
-    check(&world, &site, (503, "upstream_unavailable", told));
+    check(&setup, &site, (503, "upstream_unavailable", told));
 }
 
 #[test]
@@ -139,38 +139,38 @@ fn attempted_addresses_of_a_host_are_limited() {
     let names =
         crate::site::Names::new(&[("fourth.org", &[fourth.as_slice()]), ("fifth.org", &[&fifth])]);
     let port = site.address.port();
-    let world = World::with(&format!("[\"127.0.0.0/29:{port}\"]"), "", names);
-    world.fetch(&format!("http://fourth.org:{port}/")).good();
-    let (status, _, message) = world.failed(&format!("http://fifth.org:{port}/"));
+    let setup = Setup::with(&format!("[\"127.0.0.0/29:{port}\"]"), "", names);
+    setup.fetch(&format!("http://fourth.org:{port}/")).good();
+    let (status, _, message) = setup.failed(&format!("http://fifth.org:{port}/"));
     assert_eq!((status, message.as_str()), (503, "cannot connect to the host"));
 }
 
 #[test]
 fn a_stalled_page_times_out_before_the_total_limit() {
-    let (site, world) = world("  timeout: 60\n", |stream| {
+    let (site, setup) = setup("  timeout: 60\n", |stream| {
         stream.write_all(format!("{HEAD}content-length: 10\r\n\r\nhalf").as_bytes())?;
         std::thread::sleep(Duration::from_secs(30)); // sleep: the site stops on purpose.
         Ok(())
     });
     let told = "fetching the page timed out: the host stopped sending";
-    check(&world, &site, (503, "upstream_unavailable", told));
+    check(&setup, &site, (503, "upstream_unavailable", told));
 }
 
 #[test]
 fn an_endless_response_head_is_rejected() {
     let told = "the host did not send a valid HTTP response";
-    let (site, world1) = world("  timeout: 10\n", |stream| {
+    let (site, world1) = setup("  timeout: 10\n", |stream| {
         stream.write_all(HEAD.as_bytes())?;
         write_endlessly(stream, b"x-more: and more and more and more and more\r\n")
     });
     check(&world1, &site, (503, "upstream_unavailable", told));
-    let (site, world2) = world("  timeout: 10\n", |stream| {
+    let (site, world2) = setup("  timeout: 10\n", |stream| {
         stream.write_all(format!("{HEAD}x-long: ").as_bytes())?;
         write_endlessly(stream, &[b'x'; 1000])
     });
     check(&world2, &site, (503, "upstream_unavailable", told));
     let (site, world3) =
-        world("  timeout: 10\n", |stream| write_endlessly(stream, b"HTTP/1.1 100 Go on\r\n\r\n"));
+        setup("  timeout: 10\n", |stream| write_endlessly(stream, b"HTTP/1.1 100 Go on\r\n\r\n"));
     let begun = Instant::now();
     let (status, ..) = world3.failed(&site.url("/"));
     assert_eq!(status, 503);
@@ -192,9 +192,9 @@ fn non_http_responses_are_rejected() {
         "HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
     ] {
-        let (site, world) =
-            world("  timeout: 5\n", move |stream| stream.write_all(answer.as_bytes()));
-        let (status, _, message) = world.failed(&site.url("/"));
+        let (site, setup) =
+            setup("  timeout: 5\n", move |stream| stream.write_all(answer.as_bytes()));
+        let (status, _, message) = setup.failed(&site.url("/"));
         let is_told = message == told || message.starts_with("the page returned status 101");
         assert!(is_told && (status == 503 || status == 400), "{answer:?}: {status} {message}");
     }
@@ -202,7 +202,7 @@ fn non_http_responses_are_rejected() {
 
 #[test]
 fn a_truncated_page_is_not_charged() {
-    let (site, world1) = world("", |stream| {
+    let (site, world1) = setup("", |stream| {
         stream.write_all(format!("{HEAD}content-length: 100\r\n\r\nwords").as_bytes())
     });
     check(
@@ -210,7 +210,7 @@ fn a_truncated_page_is_not_charged() {
         &site,
         (503, "upstream_unavailable", "the connection closed before the end of the page"),
     );
-    let (site, world2) = world("", |stream| {
+    let (site, world2) = setup("", |stream| {
         stream
             .write_all(format!("{HEAD}transfer-encoding: chunked\r\n\r\n5\r\nwords\r\n").as_bytes())
     });
@@ -219,7 +219,7 @@ fn a_truncated_page_is_not_charged() {
         &site,
         (503, "upstream_unavailable", "the connection closed before the end of the page"),
     );
-    let (site, world3) = world("", |stream| {
+    let (site, world3) = setup("", |stream| {
         stream.write_all(
             format!("{HEAD}transfer-encoding: chunked\r\n\r\nzz\r\nwords\r\n").as_bytes(),
         )
@@ -230,7 +230,7 @@ fn a_truncated_page_is_not_charged() {
         (503, "upstream_unavailable", "the connection closed before the end of the page"),
     );
     // One that is longer is cut to what it says.
-    let (site, world4) = world("", |stream| {
+    let (site, world4) = setup("", |stream| {
         stream.write_all(format!("{HEAD}content-length: 5\r\n\r\nwords and more").as_bytes())
     });
     assert_eq!(world4.fetch(&site.url("/")).good()["content"], "words");
@@ -243,8 +243,8 @@ fn closed_port_is_an_error() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let names = crate::site::Names::new(&[("gone.org", &[&["127.0.0.2"]])]);
-    let world = World::with(&format!("[\"127.0.0.2:{port}\"]"), "", names);
-    let (status, code, message) = world.failed(&format!("http://gone.org:{port}/"));
+    let setup = Setup::with(&format!("[\"127.0.0.2:{port}\"]"), "", names);
+    let (status, code, message) = setup.failed(&format!("http://gone.org:{port}/"));
     assert_eq!((status, code.as_str()), (503, "upstream_unavailable"));
     assert_eq!(message, "cannot connect to the host");
     drop(site);
@@ -254,13 +254,13 @@ fn closed_port_is_an_error() {
 fn concurrent_fetches_are_limited() {
     let gate = Arc::new(AtomicBool::new(false));
     let opened = gate.clone();
-    let (site, world) = world("  concurrency: 2\n  concurrency_per_host: 1\n", move |stream| {
+    let (site, setup) = setup("  concurrency: 2\n  concurrency_per_host: 1\n", move |stream| {
         eventually("the gate is open", || opened.load(Ordering::SeqCst));
         stream.write_all(&ok("text/plain", b"words"))
     });
     let ask = |path: &str| {
         let body = json!({"url": site.url(path)});
-        Raw::post(world.service.address, "/v1/web/fetch", world.ada.key.as_str(), &body)
+        Raw::post(setup.service.address, "/v1/web/fetch", setup.ada.key.as_str(), &body)
     };
     let mut first = ask("/1");
     eventually("the first is there", || site.asked().len() == 1);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::site::{Site, World, ok};
+use crate::site::{Setup, Site, ok};
 
 /// What is expected of one page.
 struct Expected {
@@ -112,12 +112,12 @@ fn every_page_of_the_collection_is_extracted_as_expected() {
         let bytes = if expected.is_wide { wide(&bytes) } else { bytes };
         stream.write_all(&ok(&expected.kind, &bytes))
     });
-    let world = World::new(&site, "");
+    let setup = Setup::new(&site, "");
     let (mut table, mut checks, mut wrong) = (String::new(), 0, 0);
     for expected in &collection {
         // The addresses of the collection are those of pages at the root.
         let url = site.url(&format!("/page/{}", expected.name));
-        let answer = world.ask(&json!({"url": url, "format": expected.format}));
+        let answer = setup.ask(&json!({"url": url, "format": expected.format}));
         let page = answer.json();
         let mut text = page.to_string();
         text = text.replace(&site.url("/page/"), &site.url("/"));

@@ -9,7 +9,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
-use crate::site::{HOST, Names, PUBLIC, Site, World, elsewhere, ok};
+use crate::site::{HOST, Names, PUBLIC, Setup, Site, elsewhere, ok};
 
 /// A site that speaks TLS as `pages.test`.
 struct Secure {
@@ -65,7 +65,7 @@ impl Secure {
 }
 
 /// A service that may read from these ports of `pages.test`.
-fn world(secure: &Secure, other: Option<&Site>, trust: bool, fetch: &str) -> World {
+fn setup(secure: &Secure, other: Option<&Site>, trust: bool, fetch: &str) -> Setup {
     let folder: Arc<TempDir> = Arc::new(tempfile::tempdir().unwrap());
     std::fs::write(folder.path().join("ca.pem"), &secure.authority).unwrap();
     let mut ports = vec![secure.address.port()];
@@ -77,16 +77,16 @@ fn world(secure: &Secure, other: Option<&Site>, trust: bool, fetch: &str) -> Wor
         allowed.join(", "),
         if trust { "  tls_ca_file: ca.pem\n" } else { "" },
     );
-    World::start(folder, &text, Names::new(&[(HOST, &[&[PUBLIC]])]))
+    Setup::start(folder, &text, Names::new(&[(HOST, &[&[PUBLIC]])]))
 }
 
 #[test]
 fn certificates_are_verified_for_the_host_name() {
     let secure = Secure::start(|_| ok("text/plain", b"secret words"));
-    let trusting = world(&secure, None, true, "");
+    let trusting = setup(&secure, None, true, "");
     assert_eq!(trusting.fetch(&secure.url("/")).good()["content"], "secret words");
     assert_eq!(*secure.names.lock().unwrap(), [Some(HOST.to_owned())]);
-    let doubting = world(&secure, None, false, "");
+    let doubting = setup(&secure, None, false, "");
     let (status, code, message) = doubting.failed(&secure.url("/"));
     assert_eq!((status, code.as_str()), (503, "upstream_unavailable"));
     assert_eq!(message, "TLS handshake failed; check the certificate of the host");
@@ -97,11 +97,11 @@ fn a_redirect_to_http_is_followed_only_if_configured() {
     let plain = Site::of(&[("/a", "text/plain", "open words")]);
     let target = plain.url("/a");
     let secure = Secure::start(move |_| elsewhere(&target));
-    let strict = world(&secure, Some(&plain), true, "");
+    let strict = setup(&secure, Some(&plain), true, "");
     let (status, code, message) = strict.failed(&secure.url("/"));
     assert_eq!((status, code.as_str()), (403, "target_refused"));
     assert_eq!(message, "the page redirects from https to http, which is not allowed");
     assert!(plain.asked().is_empty());
-    let lenient = world(&secure, Some(&plain), true, "  allow_downgrade: true\n");
+    let lenient = setup(&secure, Some(&plain), true, "  allow_downgrade: true\n");
     assert_eq!(lenient.fetch(&secure.url("/")).good()["content"], "open words");
 }

@@ -12,14 +12,14 @@ use crate::fixture::provider;
 use crate::raw::events;
 use crate::search::searxng;
 use crate::search_peer::{Peer, Reply};
-use crate::site::{HOST, Names, PUBLIC, Site, World as SiteWorld};
+use crate::site::{HOST, Names, PUBLIC, Setup as SiteWorld, Site};
 use crate::support::{Answer, PRICE};
 
 const PAGE: &str = "<html><head><title>Linnet</title></head><body><article><h1>Linnet</h1>\
     <p>The linnet is a small bird of the finch family, and its song is a fast warble.</p>\
     </article></body></html>";
 
-struct World {
+struct Setup {
     open: Upstream,
     claude: Upstream,
     peer: Peer,
@@ -27,7 +27,7 @@ struct World {
     running: SiteWorld,
 }
 
-fn world() -> World {
+fn setup() -> Setup {
     let [open, claude] = std::array::from_fn(|_| Upstream::start());
     open.set_responses(ResponsesApi::Absent);
     let site = Site::of(&[("/linnet", "text/html", PAGE), ("/other", "text/html", PAGE)]);
@@ -45,10 +45,10 @@ fn world() -> World {
     );
     let names = Names::new(&[(HOST, &[&[PUBLIC]])]);
     let running = SiteWorld::start(Arc::new(tempfile::tempdir().unwrap()), &text, names);
-    World { open, claude, peer, site, running }
+    Setup { open, claude, peer, site, running }
 }
 
-impl World {
+impl Setup {
     fn post(&self, path: &str, body: &Value) -> Answer {
         self.running.service.post(path, self.running.ada.key.as_str(), body)
     }
@@ -77,7 +77,7 @@ impl World {
 const ALL: i64 = PRICE + 100 + 10;
 
 #[track_caller]
-fn check_response(world: &World, response: &Value) {
+fn check_response(setup: &Setup, response: &Value) {
     let kinds: Vec<&str> = response["output"]
         .as_array()
         .unwrap()
@@ -89,17 +89,17 @@ fn check_response(world: &World, response: &Value) {
     assert!(part["text"].as_str().unwrap().contains("a fast warble"), "{part}");
     let citation = &part["annotations"][0];
     assert_eq!(citation["type"], "url_citation");
-    assert_eq!(citation["url"], world.site.url("/linnet"));
-    assert!(world.peer.asked()[0].param("q").is_some());
+    assert_eq!(citation["url"], setup.site.url("/linnet"));
+    assert!(setup.peer.asked()[0].param("q").is_some());
 }
 
 #[test]
 fn a_response_searches_fetches_and_cites() {
-    let world = world();
-    let answer = world.respond("open/echo", &json!({}));
-    check_response(&world, &answer.good());
-    assert_eq!(world.running.paid(), ALL);
-    let rounds = world.open.completions();
+    let setup = setup();
+    let answer = setup.respond("open/echo", &json!({}));
+    check_response(&setup, &answer.good());
+    assert_eq!(setup.running.paid(), ALL);
+    let rounds = setup.open.completions();
     let last = rounds.last().unwrap().json();
     let said = last["messages"].as_array().unwrap();
     assert_eq!(said[said.len() - 1]["role"], "tool", "{last}");
@@ -107,9 +107,9 @@ fn a_response_searches_fetches_and_cites() {
 
 #[test]
 fn receipts_of_searches_and_pages_name_their_request() {
-    let world = world();
-    let id = world.respond("open/echo", &json!({})).header("x-receipt-id").to_owned();
-    let (service, key) = (&world.running.service, world.running.ada.key.as_str());
+    let setup = setup();
+    let id = setup.respond("open/echo", &json!({})).header("x-receipt-id").to_owned();
+    let (service, key) = (&setup.running.service, setup.running.ada.key.as_str());
     let receipt = |id: &str| service.get(&format!("/v1/requests/{id}"), key).good();
     let parent = receipt(&id);
     let children = parent["children"].as_array().unwrap();
@@ -137,50 +137,50 @@ fn receipts_of_searches_and_pages_name_their_request() {
 
 #[test]
 fn a_streamed_response_contains_its_searches() {
-    let world = world();
+    let setup = setup();
     for model in ["open/echo", "claude/echo"] {
-        let answer = world.respond(model, &json!({"stream": true}));
+        let answer = setup.respond(model, &json!({"stream": true}));
         let events = events(answer.text());
         let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
         let place = |kind: &str| kinds.iter().position(|found| *found == kind).unwrap();
         let searching = place("response.web_search_call.searching");
         let completed = place("response.web_search_call.completed");
         assert!(searching < completed && completed < place("response.output_text.delta"));
-        check_response(&world, &events.last().unwrap()["response"]);
+        check_response(&setup, &events.last().unwrap()["response"]);
     }
     // The second answer finds the same results in the caches of search and pages.
-    assert_eq!(world.running.paid(), 2 * ALL);
-    assert_eq!(world.claude.completions().len(), 2);
+    assert_eq!(setup.running.paid(), 2 * ALL);
+    assert_eq!(setup.claude.completions().len(), 2);
 }
 
 #[test]
 fn a_background_response_searches_fetches_and_cites() {
-    let world = world();
-    let id = world.respond("open/echo", &json!({"background": true})).good()["id"].clone();
-    let (service, key) = (&world.running.service, world.running.ada.key.as_str());
+    let setup = setup();
+    let id = setup.respond("open/echo", &json!({"background": true})).good()["id"].clone();
+    let (service, key) = (&setup.running.service, setup.running.ada.key.as_str());
     let path = format!("/v1/responses/{}", id.as_str().unwrap());
     let mut response = Value::Null;
     eventually("the response ends", || {
         response = service.get(&path, key).good();
         response["status"] == "completed"
     });
-    check_response(&world, &response);
-    assert_eq!(world.running.paid(), ALL);
+    check_response(&setup, &response);
+    assert_eq!(setup.running.paid(), ALL);
 }
 
 #[test]
 fn a_message_searches_fetches_and_cites() {
-    let world = world();
-    let message = world.message(&json!({})).good();
+    let setup = setup();
+    let message = setup.message(&json!({})).good();
     let content = message["content"].as_array().unwrap();
     let kinds: Vec<&str> = content.iter().map(|block| block["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["server_tool_use", "web_search_tool_result", "text"], "{message}");
-    assert_eq!(content[1]["content"][0]["url"], world.site.url("/linnet"));
-    assert_eq!(content[2]["citations"][0]["url"], world.site.url("/linnet"), "{message}");
+    assert_eq!(content[1]["content"][0]["url"], setup.site.url("/linnet"));
+    assert_eq!(content[2]["citations"][0]["url"], setup.site.url("/linnet"), "{message}");
     assert_eq!(message["usage"]["server_tool_use"]["web_search_requests"], 1);
-    assert_eq!(world.running.paid(), ALL);
+    assert_eq!(setup.running.paid(), ALL);
 
-    let answer = world.message(&json!({"stream": true}));
+    let answer = setup.message(&json!({"stream": true}));
     let events = events(answer.text());
     assert_eq!(events.last().unwrap()["type"], "message_stop", "{}", answer.text());
     let starts = events.iter().filter(|event| event["type"] == "content_block_start");
@@ -191,55 +191,55 @@ fn a_message_searches_fetches_and_cites() {
 
 #[test]
 fn the_model_answers_without_the_search_scope() {
-    let world = world();
-    let member = world.running.ada.member;
-    let key = world
+    let setup = setup();
+    let member = setup.running.ada.member;
+    let key = setup
         .running
         .service
         .key_with(member, |key| key.scopes = vec![Scope::Chat, Scope::Responses]);
     let body = json!({"model": "open/echo", "input": "use web_search for linnet",
         "tools": [{"type": "web_search"}]});
-    let response = world.running.service.post("/v1/responses", key.as_str(), &body).good();
+    let response = setup.running.service.post("/v1/responses", key.as_str(), &body).good();
     assert_eq!(response["output"][0]["type"], "web_search_call");
     assert_eq!(response["output"][0]["status"], "failed", "{response}");
     assert_eq!(response["output"][1]["type"], "message");
-    assert_eq!(world.running.paid(), PRICE);
-    assert_eq!(world.peer.asked().len(), 0);
+    assert_eq!(setup.running.paid(), PRICE);
+    assert_eq!(setup.peer.asked().len(), 0);
 }
 
 #[test]
 fn searches_per_response_are_limited() {
-    let world = world();
+    let setup = setup();
     let search = || ("web_search".to_owned(), "{\"query\": \"linnet\"}".to_owned());
     let steps = (0..20).map(|_| Step::Turn("", vec![search(), search()])).collect();
-    world.open.script("echo", steps);
+    setup.open.script("echo", steps);
     let more =
         json!({"stream": true, "tools": [{"type": "web_search", "search_context_size": "low"}]});
-    let answer = world.respond("open/echo", &more);
+    let answer = setup.respond("open/echo", &more);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    assert_eq!(world.open.completions().len(), 9, "8 rounds, and the request to `/responses`");
+    assert_eq!(setup.open.completions().len(), 9, "8 rounds, and the request to `/responses`");
     // Ten searches at most; no page is read.
-    assert_eq!(world.running.paid(), PRICE + 10 * 100);
-    assert_eq!(world.site.paths(), Vec::<String>::new());
+    assert_eq!(setup.running.paid(), PRICE + 10 * 100);
+    assert_eq!(setup.site.paths(), Vec::<String>::new());
 }
 
 #[test]
 fn an_upstream_that_fails_after_a_search_is_not_charged() {
-    let world = world();
+    let setup = setup();
     let search = ("web_search".to_owned(), "{\"query\": \"linnet\"}".to_owned());
-    world.open.script("echo", vec![Step::Turn("", vec![search]), Step::Status(500)]);
-    let answer = world.message(&json!({"stream": true}));
+    setup.open.script("echo", vec![Step::Turn("", vec![search]), Step::Status(500)]);
+    let answer = setup.message(&json!({"stream": true}));
     assert!(answer.text().contains("event: error"), "{}", answer.text());
     // What was searched and read is paid; the answer is not.
-    assert_eq!(world.running.paid(), 110);
+    assert_eq!(setup.running.paid(), 110);
 }
 
 #[test]
 fn a_failed_search_is_reported_to_the_model() {
-    let world = world();
-    world.peer.script(&vec![Reply::Status(500, ""); 8]);
-    let message = world.message(&json!({})).good();
+    let setup = setup();
+    setup.peer.script(&vec![Reply::Status(500, ""); 8]);
+    let message = setup.message(&json!({})).good();
     let result = &message["content"][1]["content"];
     assert_eq!(result["error_code"], "unavailable", "{message}");
-    assert_eq!(world.running.paid(), PRICE);
+    assert_eq!(setup.running.paid(), PRICE);
 }

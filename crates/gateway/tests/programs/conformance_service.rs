@@ -82,7 +82,7 @@ fn configuration(upstream: &Upstream, folder: &Path) -> Outcome<config::Config> 
 
 /// A member who can pay, and a key for everything.
 async fn customer(config: &config::Config) -> Outcome<ApiKey> {
-    let (place, options) = gateway::place(config);
+    let (place, options) = gateway::database_location(config);
     Store::migrate(&place, &options).await?;
     let store = Store::open(&place, &options).await?;
     let actor = Actor { name: "suite".to_owned(), request: None };

@@ -181,7 +181,7 @@ pub fn parse_document(root: &Node, scope: &Scope) -> Parsed {
         parsed.problems.push(Problem::error(root.position, message));
     }
     for (key, _) in root.entries() {
-        if key.text != ROOT && is_meant(&key.text) {
+        if key.text != ROOT && is_servers_key(&key.text) {
             let message = format!("`{}` is ignored; did you mean `{ROOT}`?", key.text);
             parsed.problems.push(Problem::warning(key.position, message));
         }
@@ -251,7 +251,7 @@ pub fn valid_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
-fn is_meant(key: &str) -> bool {
+fn is_servers_key(key: &str) -> bool {
     let letters = key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase());
     matches!(letters.collect::<String>().as_str(), "mcpservers" | "mcpserver")
 }
@@ -359,7 +359,7 @@ fn read_entry(
         reader.warn_of_key("keepalive_interval", message, None);
         entry.keepalive = MIN_KEEPALIVE;
     }
-    if reader.is_given("tools.include") && reader.is_given("tools.exclude") {
+    if reader.is_set("tools.include") && reader.is_set("tools.exclude") {
         reader.warn_of_key("tools.exclude", "is ignored because `tools.include` is set", None);
     }
     entry.endpoint = match kind? {
@@ -421,10 +421,10 @@ fn stdio(reader: &mut Reader<'_>, keys: &Json, field: &Field<'_>) -> Option<Stdi
         ("max_lifetime_seconds", &mut endpoint.max_lifetime, lifecycle.max_lifetime_seconds),
     ] {
         let inner = format!("lifecycle.{name}");
-        if reader.is_given(name) && reader.is_given(&inner) {
+        if reader.is_set(name) && reader.is_set(&inner) {
             let message = "is ignored because it is also set outside `lifecycle`";
             reader.warn_of_key(&inner, message, None);
-        } else if reader.is_given(&inner) {
+        } else if reader.is_set(&inner) {
             *period = below;
         }
     }
@@ -440,7 +440,7 @@ fn http(reader: &mut Reader<'_>, keys: &Json, field: &Field<'_>) -> Option<HttpE
     if auth.is_some() {
         oauth.check_flow(reader);
         endpoint.auth = Auth::OAuth(Box::new(oauth));
-    } else if reader.is_given("oauth") && !reader.is_given("auth") {
+    } else if reader.is_set("oauth") && !reader.is_set("auth") {
         reader.warn_of_key("oauth", "has no effect without `auth: oauth`", None);
     }
     Some(endpoint)
@@ -462,8 +462,8 @@ fn client_cert(
     cert: Option<ClientCert>,
     key: Option<Text>,
 ) -> Option<ClientCert> {
-    let is_given = reader.is_given("client_key");
-    if is_given && !reader.is_given("client_cert") {
+    let is_given = reader.is_set("client_key");
+    if is_given && !reader.is_set("client_cert") {
         reader.refuse_key("client_key", "requires `client_cert`", None);
     }
     let cert = cert?;

@@ -213,7 +213,7 @@ impl EntryTemplate {
         // Without a version, a later start could run another program. An image reference has one.
         let version = match version.as_deref() {
             None if registry_type == "oci" => None,
-            version => Some(word("version", version.unwrap_or_default(), "._+-!")?),
+            version => Some(valid_word("version", version.unwrap_or_default(), "._+-!")?),
         };
         let mut template = Self::default();
         if let Some(url) = &package.registry_base_url {
@@ -402,17 +402,17 @@ fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
 fn identifier<'t>(kind: &str, text: &'t str) -> Result<&'t str> {
     match (kind, text.strip_prefix('@').and_then(|rest| rest.split_once('/'))) {
         ("npm", Some((scope, name))) => {
-            word("identifier", scope, "._-")?;
-            word("identifier", name, "._-")?;
+            valid_word("identifier", scope, "._-")?;
+            valid_word("identifier", name, "._-")?;
             Ok(text)
         }
-        ("oci", _) => word("identifier", text, "._-/:@"),
-        _ => word("identifier", text, "._-"),
+        ("oci", _) => valid_word("identifier", text, "._-/:@"),
+        _ => valid_word("identifier", text, "._-"),
     }
 }
 
 /// A text of letters, digits and these characters that begins with a letter or digit.
-fn word<'t>(what: &'static str, text: &'t str, signs: &str) -> Result<&'t str> {
+fn valid_word<'t>(what: &'static str, text: &'t str, signs: &str) -> Result<&'t str> {
     let is_good = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
     if text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_good) {
         return Ok(text);

@@ -293,20 +293,20 @@ fn errors_name_the_allowed_values() {
 #[test]
 fn only_parsable_links_are_created() {
     let small = config(json!({"command": "npx", "args": ["~/a?b>"]}));
-    let link = make("files", &small).unwrap();
+    let link = build("files", &small).unwrap();
     assert_eq!(parse(&link), Ok(InstallLink { name: "files".into(), config: small.clone() }));
     assert!(!link.contains(['+', ' ', '%']) && link.matches('=').count() == 2, "{link}");
-    assert_eq!(make("a b", &small), Err(LinkError::InvalidName));
-    assert_eq!(make("", &small), Err(LinkError::InvalidName));
+    assert_eq!(build("a b", &small), Err(LinkError::InvalidName));
+    assert_eq!(build("", &small), Err(LinkError::InvalidName));
     let shape = LinkError::InvalidShape(ShapeError::Neither);
-    assert_eq!(make("a", &Map::new()), Err(shape));
-    let code = |value| make("a", &config(value)).unwrap_err().code();
+    assert_eq!(build("a", &Map::new()), Err(shape));
+    let code = |value| build("a", &config(value)).unwrap_err().code();
     assert_eq!(code(json!({"url": "${URL}"})), "invalid_url");
     assert_eq!(code(json!({"command": "c".repeat(MAX_CONFIG_BYTES)})), "payload_too_large");
     let deep = (0..150).fold(json!(1), |inner, _| json!([inner]));
     assert_eq!(code(json!({"command": "c", "x": deep})), "bad_encoding");
     let full = config(serde_json::from_str(&sized(MAX_CONFIG_BYTES)).unwrap());
-    assert_eq!(parse(&make("a", &full).unwrap()).unwrap().config, full);
+    assert_eq!(parse(&build("a", &full).unwrap()).unwrap().config, full);
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
@@ -340,7 +340,7 @@ proptest! {
         let (key, value) =
             if is_remote { ("url", "https://x/~~?a=~") } else { ("command", "~>~>?") };
         config.insert(key.to_owned(), value.into());
-        let link = make(&name, &config).unwrap();
+        let link = build(&name, &config).unwrap();
         prop_assert_eq!(parse(&link), Ok(InstallLink { name, config }));
     }
 

@@ -30,7 +30,7 @@ pub const RULES: [&str; 4] = [
 ];
 
 /// The document for the URL at which it will be served.
-pub fn make(url: &str, client_name: &str, client_uri: Option<&str>) -> Value {
+pub fn build(url: &str, client_name: &str, client_uri: Option<&str>) -> Value {
     let mut document = json!({
         "client_id": url,
         "client_name": client_name,

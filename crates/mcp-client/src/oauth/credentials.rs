@@ -196,7 +196,7 @@ impl Credentials {
                 continue;
             }
             stamp = now;
-            let kept = self.kept().ok().flatten();
+            let kept = self.stored_tokens().ok().flatten();
             if kept.is_some_and(|kept| login.as_ref() != Some(&kept.login)) {
                 return;
             }
@@ -267,7 +267,7 @@ impl Credentials {
         if let Some(id) = &self.options.client_id {
             return ClientKind::Configured(id.shown().to_owned());
         }
-        let issuer = self.known().map(|found| found.server.issuer);
+        let issuer = self.stored_discovery().map(|found| found.server.issuer);
         let id = self.store.tokens().ok().flatten().map(|tokens| tokens.client_id);
         let clients = self.store.clients();
         let known = issuer.and_then(|issuer| clients.registrations.get(&issuer).cloned());
@@ -342,7 +342,7 @@ impl Credentials {
         if state.stamp == stamp {
             return state.held.clone();
         }
-        match self.kept() {
+        match self.stored_tokens() {
             // The file is older if the last pair could not be written.
             Ok(Some(tokens)) => {
                 state.stamp = stamp;
@@ -362,7 +362,7 @@ impl Credentials {
 
     /// The stored tokens, if they belong to the configured server: the entry may have got another
     /// URL.
-    fn kept(&self) -> Result<Option<StoredTokens>, UnreadableFile> {
+    fn stored_tokens(&self) -> Result<Option<StoredTokens>, UnreadableFile> {
         let tokens = self.store.tokens()?;
         Ok(tokens.filter(|tokens| {
             tokens.resource.is_empty() || covers(&tokens.resource, self.http.server())
@@ -370,7 +370,7 @@ impl Credentials {
     }
 
     /// The stored discovery result, if it belongs to the configured server.
-    pub(crate) fn known(&self) -> Option<Discovery> {
+    pub(crate) fn stored_discovery(&self) -> Option<Discovery> {
         let known = self.store.metadata();
         known.filter(|found| covers(&found.resource, self.http.server()))
     }

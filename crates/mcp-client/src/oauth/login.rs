@@ -165,7 +165,7 @@ impl Login<'_> {
     /// Runs the login. Stored tokens are replaced only on success.
     pub(crate) async fn run(&self) -> Result<StoredTokens> {
         let store = &self.credentials.store;
-        let before = self.credentials.known();
+        let before = self.credentials.stored_discovery();
         let issuer = before.as_ref().map(|found| found.server.issuer.clone());
         let clients = store.clients();
         let registration = match &issuer {
@@ -294,7 +294,7 @@ impl Login<'_> {
                 return Err(Error::TimedOut { after, suspect });
             };
             match self.redeem(round, &who.client, &code, &verifier).await {
-                Ok(granted) => return self.keep(granted, round, &who).await,
+                Ok(granted) => return self.store_tokens(granted, round, &who).await,
                 Err(error) => self.discard(round, &who, error)?,
             }
         }

@@ -169,7 +169,7 @@ impl TokenStore {
 
     /// Reserves disk space for new tokens before the old ones are spent. The caller holds the lock.
     pub(crate) fn reserve_tokens(&self) -> Result<ReservedFile> {
-        let place = self.place(StoreFile::Tokens);
+        let place = self.private_file(StoreFile::Tokens);
         place.sweep();
         ReservedFile::make(&place).map_err(|source| place.error("cannot write", source))
     }
@@ -221,7 +221,7 @@ impl TokenStore {
     }
 
     pub(crate) fn mark_document_refused(&self) -> Result<()> {
-        let place = self.place(StoreFile::Refused);
+        let place = self.private_file(StoreFile::Refused);
         place.write(b"").map_err(|source| place.error("cannot write", source))
     }
 
@@ -231,7 +231,7 @@ impl TokenStore {
 
     /// Deletes all files of the server. The caller holds the lock.
     pub(crate) fn forget(&self) -> Result<()> {
-        self.place(StoreFile::Tokens).sweep();
+        self.private_file(StoreFile::Tokens).sweep();
         SECRET_FILES.into_iter().try_for_each(|part| self.remove_secret(part))?;
         // Backups of damaged files may hold tokens too.
         token_files::files(&self.folder, &self.stem).into_iter().try_for_each(remove)
@@ -246,7 +246,7 @@ impl TokenStore {
     }
 
     pub(crate) async fn lock(&self) -> Result<RenewalLock> {
-        RenewalLock::take(&self.place(StoreFile::Lock)).await
+        RenewalLock::take(&self.private_file(StoreFile::Lock)).await
     }
 
     pub(crate) fn tokens_path(&self) -> PathBuf {
@@ -257,7 +257,7 @@ impl TokenStore {
         self.folder.join(format!("{}{}", self.stem, part.suffix()))
     }
 
-    fn place(&self, part: StoreFile) -> PrivateFile {
+    fn private_file(&self, part: StoreFile) -> PrivateFile {
         PrivateFile { path: self.path(part) }
     }
 
@@ -265,7 +265,7 @@ impl TokenStore {
         &self,
         part: StoreFile,
     ) -> Result<Option<T>, UnreadableFile> {
-        let place = self.place(part);
+        let place = self.private_file(part);
         let unreadable = |reason: String| UnreadableFile { path: place.path.clone(), reason };
         let corrupt = |_| unreadable("is corrupt: invalid JSON".to_owned());
         let bytes = match place.read() {
@@ -300,7 +300,7 @@ impl TokenStore {
         T: Serialize + serde::de::DeserializeOwned,
     {
         self.back_up_damaged::<T>(part);
-        let place = self.place(part);
+        let place = self.private_file(part);
         self.put(part, &to_json_text(value), |content| place.write(content))
     }
 
@@ -308,7 +308,7 @@ impl TokenStore {
     fn back_up_damaged<T: serde::de::DeserializeOwned>(&self, part: StoreFile) {
         if SECRET_FILES.contains(&part) && !self.is_reference(part) && self.load::<T>(part).is_err()
         {
-            self.place(part).back_up();
+            self.private_file(part).back_up();
         }
     }
 
@@ -319,7 +319,7 @@ impl TokenStore {
         text: &str,
         write: impl FnOnce(&[u8]) -> io::Result<()>,
     ) -> Result<()> {
-        let place = self.place(part);
+        let place = self.private_file(part);
         let cannot = |source| place.error("cannot write", source);
         if self.place == TokenPlace::Keychain && SECRET_FILES.contains(&part) {
             let stored = self.keychain().and_then(|keychain| keychain.write(&place.path, text));
@@ -347,7 +347,7 @@ impl TokenStore {
     }
 
     fn is_reference(&self, part: StoreFile) -> bool {
-        let bytes = self.place(part).read().ok().flatten().unwrap_or_default();
+        let bytes = self.private_file(part).read().ok().flatten().unwrap_or_default();
         serde_json::from_slice(&bytes).is_ok_and(|value| is_reference(&value))
     }
 

@@ -55,7 +55,7 @@ impl Session {
         }
         // Changes from here on are recorded.
         router.watched().insert(uri.to_owned(), false);
-        let done = self.tell_watched("resources/subscribe", uri).await;
+        let done = self.notify_watched("resources/subscribe", uri).await;
         if done.is_err() {
             router.watched().remove(uri);
         }
@@ -64,10 +64,10 @@ impl Session {
 
     pub(crate) async fn unwatch_resource(&self, uri: &str) -> Result<(), Error> {
         let was_watched = self.inner.router.watched().remove(uri).is_some();
-        if was_watched { self.tell_watched("resources/unsubscribe", uri).await } else { Ok(()) }
+        if was_watched { self.notify_watched("resources/unsubscribe", uri).await } else { Ok(()) }
     }
 
-    async fn tell_watched(&self, method: &str, uri: &str) -> Result<(), Error> {
+    async fn notify_watched(&self, method: &str, uri: &str) -> Result<(), Error> {
         if self.handshake().era == Era::Stateless {
             self.inner.router.rewatched.notify_one();
             return Ok(());

@@ -302,7 +302,7 @@ impl ProcessMonitor {
         // The usual case is parsed once. Inside a spanning message, a line that is complete by
         // itself proves that the rest is missing.
         if let Some(message) = message::parse_single(text)
-            && (self.joiner.is_empty() || message.is_whole())
+            && (self.joiner.is_empty() || message.is_complete())
         {
             self.abandon_partial();
             self.router.deliver(message);

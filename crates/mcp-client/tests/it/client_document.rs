@@ -8,7 +8,7 @@ use axum::response::Response;
 use mcp_client::config::{HttpEndpoint, Text, Verify};
 use mcp_client::error::Error;
 use mcp_client::oauth::client_document::{
-    FetchedDocument, MAX_DOCUMENT_BYTES, MAX_FETCH_WAIT, RuleViolation, check, fetch, make,
+    FetchedDocument, MAX_DOCUMENT_BYTES, MAX_FETCH_WAIT, RuleViolation, build, check, fetch,
     redirect_uris,
 };
 use serde_json::json;
@@ -58,7 +58,7 @@ impl Web {
 }
 
 fn answer(origin: &str, path: &str) -> Response {
-    let mut document = make(&format!("{origin}{path}"), "Test", None);
+    let mut document = build(&format!("{origin}{path}"), "Test", None);
     let mut kind = "application/json";
     let mut response = Response::builder();
     match path {

@@ -43,7 +43,7 @@ fn a_journal_receives_every_later_message() {
     #[derive(Debug)]
     struct Heard(std::sync::mpsc::Sender<Message>);
     impl Journal for Heard {
-        fn said(&mut self, message: &Message) {
+        fn push_message(&mut self, message: &Message) {
             self.0.send(message.clone()).unwrap();
         }
 

@@ -71,14 +71,14 @@ impl MemberError {
             let message = error.get("message").and_then(Value::as_str);
             detail(message.unwrap_or("the stream ended with an error").to_owned())
         });
-        let known = Code::ALL.iter().find(|code| Some(code.word()) == detail.code.as_deref());
+        let known = Code::ALL.iter().find(|code| Some(code.as_str()) == detail.code.as_deref());
         let status = known.and_then(|code| StatusCode::from_u16(code.status()).ok());
         let status = status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
         Self::Refused { status, detail: Box::new(detail), retry_after: None }
     }
 
     pub fn is(&self, code: Code) -> bool {
-        matches!(self, Self::Refused { detail, .. } if detail.code.as_deref() == Some(code.word()))
+        matches!(self, Self::Refused { detail, .. } if detail.code.as_deref() == Some(code.as_str()))
     }
 
     pub fn status(&self) -> Option<u16> {

@@ -4,8 +4,8 @@ use super::*;
 
 fn told(before: &str, pieces: &[&str]) -> String {
     let patience = RetryBudget { tries: 1, heard: before.to_owned() };
-    let mut told = patience.told();
-    pieces.iter().filter_map(|piece| told.hear(piece)).collect()
+    let mut told = patience.repeated_text();
+    pieces.iter().filter_map(|piece| told.push_text(piece)).collect()
 }
 
 #[test]
@@ -27,11 +27,14 @@ fn retry_delays_grow_and_are_limited() {
     let mut patience = RetryBudget::default();
     let trouble = MemberError::Unreachable { reason: String::new() };
     let mut waits = Vec::new();
-    while let Some(wait) = patience.wait_for(&trouble, patience.told()) {
+    while let Some(wait) = patience.wait_for(&trouble, patience.repeated_text()) {
         waits.push(wait);
     }
     assert_eq!(waits.len(), MAX_TRIES as usize);
     assert!(waits[0] < waits[2] && waits[5] <= LONGEST_WAIT.mul_f64(1.2), "{waits:?}");
     let nonsense = MemberError::Nonsense { what: String::new() };
-    assert_eq!(RetryBudget::default().wait_for(&nonsense, RetryBudget::default().told()), None);
+    assert_eq!(
+        RetryBudget::default().wait_for(&nonsense, RetryBudget::default().repeated_text()),
+        None
+    );
 }

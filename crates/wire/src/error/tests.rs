@@ -25,7 +25,7 @@ fn error_bodies_always_have_four_keys() {
 
 #[test]
 fn error_codes_are_unique() {
-    let mut words: Vec<_> = Code::ALL.iter().map(|code| code.word()).collect();
+    let mut words: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
     words.sort_unstable();
     words.dedup();
     assert_eq!(words.len(), Code::ALL.len());

@@ -143,7 +143,7 @@ impl Input {
                     if std::mem::replace(is_read, true) {
                         return Ok(InputEvent::End);
                     }
-                    return whole().map(InputEvent::Message);
+                    return read_all().map(InputEvent::Message);
                 }
             };
             match key {
@@ -240,7 +240,7 @@ fn next_line(input: &mut impl BufRead) -> Result<Option<String>> {
     Ok((!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned()))
 }
 
-fn whole() -> Result<String> {
+fn read_all() -> Result<String> {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(MAX_MESSAGE_BYTES as u64 + 1).read_to_end(&mut bytes);
     read.or_failed("cannot read standard input")?;

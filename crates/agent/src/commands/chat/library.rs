@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::watched::WatchedResource;
-use crate::attachments::words;
+use crate::attachments::split_words;
 use crate::diagnostic::{Diagnostic, Result};
 
 /// Prefix of prompt commands.
@@ -115,7 +115,7 @@ impl Library {
     /// The resources that a message mentions, appended to its text.
     pub(super) async fn with_mentions(&self, said: &mut UserInput, toolbox: &Toolbox) -> Result {
         let servers = self.client.servers_with_resources();
-        let mentioned: Vec<(String, String)> = words(&said.text)
+        let mentioned: Vec<(String, String)> = split_words(&said.text)
             .iter()
             .filter_map(|word| {
                 let (server, uri) = word.strip_prefix('@')?.split_once(':')?;
@@ -204,7 +204,7 @@ impl Library {
     fn suggest_argument(&self, name: &str, rest: &str, word: &str) -> Vec<Completion> {
         let Some(NamedPrompt { server, prompt, .. }) = self.find(name) else { return Vec::new() };
         let Some(before) = rest.strip_suffix(word) else { return Vec::new() };
-        let Ok(given) = given(&prompt, before) else { return Vec::new() };
+        let Ok(given) = parse_arguments(&prompt, before) else { return Vec::new() };
         let named = word.split_once('=').and_then(|(name, value)| {
             let argument = prompt.arguments.iter().find(|one| one.name == name)?;
             Some((argument, value, format!("{name}=")))
@@ -269,7 +269,7 @@ async fn list(client: &Client) -> Listed {
 
 /// The arguments of a prompt; fails if a required one is missing.
 fn arguments(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>> {
-    let given = given(prompt, typed)?;
+    let given = parse_arguments(prompt, typed)?;
     let missing =
         prompt.arguments.iter().find(|one| one.required && !given.contains_key(&one.name));
     match missing {
@@ -279,10 +279,10 @@ fn arguments(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>> {
 }
 
 /// The typed arguments: `name=value`, or values in the order of the prompt.
-fn given(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>> {
+fn parse_arguments(prompt: &Prompt, typed: &str) -> Result<BTreeMap<String, String>> {
     let mut given: BTreeMap<String, String> = BTreeMap::new();
     let mut in_order = prompt.arguments.iter();
-    for word in words(typed) {
+    for word in split_words(typed) {
         let named = word.split_once('=');
         let named = named.filter(|(name, _)| prompt.arguments.iter().any(|one| one.name == *name));
         if let Some((name, value)) = named {

@@ -66,7 +66,7 @@ fn read(chat: &ChatSession<'_>) -> Result<Servers> {
         return Err(Diagnostic::configuration("the servers were not reloaded")
             .cause(problem_line(&servers.path, problem)));
     }
-    servers.tell_problems(chat.session);
+    servers.report_problems(chat.session);
     Ok(servers)
 }
 

@@ -15,7 +15,7 @@ use super::slash_command::{self, ChatInput, SlashCommand};
 use super::{reload, show};
 use crate::attachments;
 use crate::diagnostic::{Diagnostic, Exit, Result};
-use crate::mcp::already_told;
+use crate::mcp::already_reported;
 use crate::output::DIM;
 use crate::runtime::{Signals, StopSignal};
 use crate::table::counted;
@@ -51,7 +51,7 @@ impl ChatSession<'_> {
                 InputEvent::Reload(confirmed) => {
                     let reloaded = reload::run(self, &confirmed);
                     if let Err(diagnostic) = unless_stopped(signals, reloaded).await {
-                        self.output().tell(&diagnostic);
+                        self.output().report(&diagnostic);
                     }
                     continue;
                 }
@@ -71,7 +71,7 @@ impl ChatSession<'_> {
                     self.output().note("stopped");
                 }
                 Err(diagnostic) => {
-                    self.output().tell(&diagnostic);
+                    self.output().report(&diagnostic);
                     failed.get_or_insert(diagnostic.exit);
                 }
             }
@@ -80,7 +80,7 @@ impl ChatSession<'_> {
         self.leave(input);
         match failed {
             // A script needs the exit code; a person has seen the error.
-            Some(exit) if !input.is_person() => Err(already_told(exit)),
+            Some(exit) if !input.is_person() => Err(already_reported(exit)),
             _ => Ok(()),
         }
     }

@@ -31,7 +31,7 @@ pub(super) struct SlashHelp {
     slash: SlashCommand,
 }
 
-const fn known(
+const fn command(
     name: &'static str,
     takes: &'static str,
     does: &'static str,
@@ -42,33 +42,33 @@ const fn known(
 
 /// In display order.
 pub(super) const ALL: [SlashHelp; 12] = [
-    known("help", "", "Show this help", SlashCommand::Help),
-    known(
+    command("help", "", "Show this help", SlashCommand::Help),
+    command(
         "model",
         "[ID]",
         "List the models with their prices, or switch to another one",
         SlashCommand::Model,
     ),
-    known(
+    command(
         "tools",
         "[WORDS]",
         "List the tools offered to the model, or search for a tool",
         SlashCommand::Tools,
     ),
-    known("mcp", "", "Show the state of each server", SlashCommand::Mcp),
-    known("reload-mcp", "", "Reload the servers from config.yaml", SlashCommand::ReloadMcp),
-    known("cost", "", "Show the cost of this conversation and your balance", SlashCommand::Cost),
-    known("metrics", "", "Show the next package of usage metrics", SlashCommand::Metrics),
-    known("history", "", "Show the conversation, one line per message", SlashCommand::History),
-    known("save", "[FILE]", "Save the conversation to a Markdown file", SlashCommand::Save),
-    known(
+    command("mcp", "", "Show the state of each server", SlashCommand::Mcp),
+    command("reload-mcp", "", "Reload the servers from config.yaml", SlashCommand::ReloadMcp),
+    command("cost", "", "Show the cost of this conversation and your balance", SlashCommand::Cost),
+    command("metrics", "", "Show the next package of usage metrics", SlashCommand::Metrics),
+    command("history", "", "Show the conversation, one line per message", SlashCommand::History),
+    command("save", "[FILE]", "Save the conversation to a Markdown file", SlashCommand::Save),
+    command(
         "compact",
         "",
         "Let the model replace the conversation by a summary",
         SlashCommand::Compact,
     ),
-    known("clear", "", "Start a new conversation", SlashCommand::Clear),
-    known("quit", "", "Quit; resume with `agent chat --resume`", SlashCommand::Quit),
+    command("clear", "", "Start a new conversation", SlashCommand::Clear),
+    command("quit", "", "Quit; resume with `agent chat --resume`", SlashCommand::Quit),
 ];
 
 #[derive(Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 const MAX_SKEW: Duration = Duration::from_mins(2);
 
-pub(super) fn look(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
+pub(super) fn check(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
     let settings = match Settings::load(session) {
         Ok(settings) => settings,
         Err(diagnostic) => return Ok(vec![Finding::from(diagnostic).of("service")]),

@@ -78,7 +78,7 @@ pub(crate) fn restore(args: &RestoreArgs, context: Context<'_>) -> Result {
         context.output.note("Nothing was changed.");
         return Ok(());
     }
-    let (place, options) = gateway::place(&config);
+    let (place, options) = gateway::database_location(&config);
     make_folder(&place)?;
     let aside = block_on(async {
         Store::restore(from, &place, &options).await.map_err(|error| cannot_restore(from, &error))

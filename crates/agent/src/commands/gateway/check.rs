@@ -94,7 +94,7 @@ async fn open(config: &Config) -> Result<(Finding, Store), Finding> {
         Database::Sqlite { path, .. } => path.display().to_string(),
         Database::Postgres { .. } => "PostgreSQL".to_owned(),
     };
-    let (place, options) = gateway::place(config);
+    let (place, options) = gateway::database_location(config);
     let state = Store::schema(&place, &options).await.map_err(|error| failed(&what, &error))?;
     let number = version(state);
     match state {
@@ -282,7 +282,7 @@ fn print(findings: &Findings, context: Context<'_>) -> Result {
     context
         .output
         .print(&json!({ "findings": list, "wrong": wrong, "odd": odd }), table(findings))?;
-    if wrong == 0 { Ok(()) } else { Err(Diagnostic::already_told()) }
+    if wrong == 0 { Ok(()) } else { Err(Diagnostic::already_reported()) }
 }
 
 fn finding_json(finding: &Finding) -> Value {

@@ -13,7 +13,7 @@ use task_loop::untrusted::printable;
 use super::account::create;
 use super::amount::{AmountUnit, in_credits};
 use super::first_config::{FirstConfig, HostedProvider, write_if_missing};
-use super::local_servers::{candidates, look};
+use super::local_servers::{candidates, detect};
 use super::migrate::bring_up_to_date;
 use super::operator_store::{Context, block_on, key_hasher};
 use crate::config::secrets::SecretsFile;
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
 }
 
 async fn write(first_config: FirstConfig<'_>, path: &Path, context: Context<'_>) -> Result<Config> {
-    let servers = look(candidates(&[], false)).await;
+    let servers = detect(candidates(&[], false)).await;
     let can_speak = probe::can_speak().await;
     let first_config = FirstConfig { servers: &servers, can_speak, ..first_config };
     write_if_missing(path, &first_config)?;

@@ -140,7 +140,7 @@ async fn check(args: &Check, books: &OperatorStore<'_>) -> Result {
     }
     let check = books.operator().check_ledger(books.config.alerts.as_ref()).await?;
     books.output.print(&check_json(&check), check_text(&check))?;
-    if check.wrong == 0 { Ok(()) } else { Err(Diagnostic::already_told()) }
+    if check.wrong == 0 { Ok(()) } else { Err(Diagnostic::already_reported()) }
 }
 
 fn check_json(check: &LedgerCheck) -> Value {

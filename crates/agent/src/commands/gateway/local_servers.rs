@@ -60,7 +60,7 @@ pub(crate) fn candidates(given: &[Server], no_discover: bool) -> Vec<Server> {
 }
 
 /// Probes all servers concurrently; returns those that list models.
-pub(crate) async fn look(servers: Vec<Server>) -> Vec<DetectedServer> {
+pub(crate) async fn detect(servers: Vec<Server>) -> Vec<DetectedServer> {
     let looked = servers.into_iter().map(|server| async move {
         let asked = probe::models(&provider(&server)).await.ok()?;
         let is_good = (200..300).contains(&asked.status);
@@ -75,7 +75,8 @@ pub(crate) fn merge(config: &mut Config, found: &[DetectedServer]) -> Vec<String
     let mut added = Vec::new();
     for DetectedServer { server, .. } in found {
         let is_known = config.providers.iter().any(|known| {
-            known.name == server.name || place(&known.base_url) == place(&server.base_url)
+            known.name == server.name
+                || host_and_port(&known.base_url) == host_and_port(&server.base_url)
         });
         if !is_known {
             let provider = Provider { health: Some(Health::default()), ..provider(server) };
@@ -87,7 +88,7 @@ pub(crate) fn merge(config: &mut Config, found: &[DetectedServer]) -> Vec<String
 }
 
 /// Host and port; treats both names of this machine as equal.
-fn place(uri: &Uri) -> (String, u16) {
+fn host_and_port(uri: &Uri) -> (String, u16) {
     let host = uri.host().unwrap_or_default().to_ascii_lowercase();
     let host = if host == "localhost" { "127.0.0.1".to_owned() } else { host };
     let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };

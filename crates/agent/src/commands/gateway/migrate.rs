@@ -28,7 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
     let config = context.load()?;
     if args.check {
-        let (place, options) = gateway::place(&config);
+        let (place, options) = gateway::database_location(&config);
         let state = async { Store::schema(&place, &options).await.map_err(cannot) };
         return show_state(block_on(state)?, context);
     }
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
 
 /// Migrates; returns the schema version before and after.
 pub(crate) async fn bring_up_to_date(config: &Config) -> Result<(SchemaState, SchemaState)> {
-    let (place, options) = gateway::place(config);
+    let (place, options) = gateway::database_location(config);
     make_folder(&place)?;
     let before = Store::migrate(&place, &options).await.map_err(cannot)?;
     let after = Store::schema(&place, &options).await.map_err(cannot)?;
@@ -83,7 +83,7 @@ fn show_state(state: SchemaState, context: Context<'_>) -> Result {
     };
     let is_current = matches!(state, SchemaState::Current(_));
     context.output.print(&json!({ "version": version, "current": is_current }), text)?;
-    if is_current { Ok(()) } else { Err(Diagnostic::already_told()) }
+    if is_current { Ok(()) } else { Err(Diagnostic::already_reported()) }
 }
 
 /// The schema version; 0 if there is none.

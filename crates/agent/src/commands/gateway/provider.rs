@@ -98,7 +98,7 @@ fn list(context: Context<'_>) -> Result {
     let of_models = |provider: &Provider| {
         [
             provider.name.clone(),
-            provider.kind.word().to_owned(),
+            provider.kind.as_str().to_owned(),
             place_of_models(provider),
             yes(provider.api_key.is_some()),
             provider.models.len().to_string(),
@@ -107,7 +107,7 @@ fn list(context: Context<'_>) -> Result {
         ]
     };
     let of_results = |provider: &SearchProvider| {
-        let (place, has_key) = place(provider);
+        let (place, has_key) = address_of(provider);
         let (name, kind) = (provider.name().to_owned(), provider.kind().to_owned());
         [name, kind, place, yes(has_key), yes(false), yes(false), yes(false)]
     };
@@ -139,7 +139,7 @@ fn place_of_models(provider: &Provider) -> String {
 }
 
 /// The address of a search provider, and whether it gets a key.
-fn place(provider: &SearchProvider) -> (String, bool) {
+fn address_of(provider: &SearchProvider) -> (String, bool) {
     match provider {
         SearchProvider::Remote { upstream, .. } => {
             (upstream.base_url.to_string(), upstream.api_key.is_some())
@@ -149,7 +149,7 @@ fn place(provider: &SearchProvider) -> (String, bool) {
 }
 
 fn results_json(provider: &SearchProvider) -> Value {
-    let (place, has_key) = place(provider);
+    let (place, has_key) = address_of(provider);
     let name = if matches!(provider, SearchProvider::Index(_)) { "folder" } else { "base_url" };
     json!({ "name": provider.name(), "kind": provider.kind(), name: place, "has_key": has_key })
 }
@@ -157,7 +157,7 @@ fn results_json(provider: &SearchProvider) -> Value {
 fn provider_json(provider: &Provider, drained: &[String]) -> Value {
     json!({
         "name": provider.name,
-        "kind": provider.kind.word(),
+        "kind": provider.kind.as_str(),
         if provider.local.is_some() { "folder" } else { "base_url" }: place_of_models(provider),
         "has_key": provider.api_key.is_some(),
         "models": provider.models.iter().map(|model| &model.id).collect::<Vec<_>>(),

@@ -87,7 +87,7 @@ pub(crate) async fn ready(config: Config) -> Result<Ready> {
     let ready = prepared.map_err(|found| problems("the service cannot start", &found))?;
     // A service that is reached by https serves the client document of MCP sign-ins.
     if let Some(address) = ready.service.client_document_address() {
-        let document = client_document::make(&address, CLIENT_NAME, None);
+        let document = client_document::build(&address, CLIENT_NAME, None);
         ready.service.offer_client_document(document.to_string().into());
     }
     // When the service reports ready, every model that answers is known; silent ones are not waited

@@ -104,7 +104,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
-    if let Some(wanted) = published::wanted(args) {
+    if let Some(wanted) = published::registry_name(args) {
         return published::add(wanted, args, session);
     }
     if args.own_name.is_some() {
@@ -138,14 +138,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     if args.preview {
         return session.output.json(&dialog::preview(&candidates, &scope, &file));
     }
-    tell_notes(session, candidates.iter().flat_map(|candidate| &candidate.notes));
+    report_notes(session, candidates.iter().flat_map(|candidate| &candidate.notes));
     if paste.is_some() && !args.yes && !confirmed(session, &candidates)? {
         session.output.note("Nothing was added.");
         return Ok(());
     }
     let literals = if args.keep_literal { SecretHandling::Keep } else { SecretHandling::Move };
     let saved = save(session, &candidates, literals, taken)?;
-    tell(session, &candidates, &saved)
+    report(session, &candidates, &saved)
 }
 
 struct PastedConfig<'a> {
@@ -334,7 +334,7 @@ fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool> {
     prompt.confirm("Add it?")
 }
 
-fn tell(session: &Session, candidates: &[Candidate], saved: &SavedServers) -> Result {
+fn report(session: &Session, candidates: &[Candidate], saved: &SavedServers) -> Result {
     if session.output.is_json() {
         let added = candidates.iter().map(|server| {
             json!({
@@ -346,7 +346,7 @@ fn tell(session: &Session, candidates: &[Candidate], saved: &SavedServers) -> Re
         });
         return session.output.json(&saved.json("added", &added.collect::<Json>()));
     }
-    tell_moved(session, saved);
+    report_moved(session, saved);
     for server in candidates {
         let done = if saved.replaced.contains(&server.name) { "Replaced" } else { "Added" };
         let name = &server.name;
@@ -360,18 +360,18 @@ fn tell(session: &Session, candidates: &[Candidate], saved: &SavedServers) -> Re
     Ok(())
 }
 
-pub(super) fn tell_moved(session: &Session, saved: &SavedServers) {
+pub(super) fn report_moved(session: &Session, saved: &SavedServers) {
     for moved in &saved.moved {
         session.output.note(format!(
             "The secret of {} ({}) is stored as {} in {}.",
             moved.server, moved.key, moved.variable, saved.secrets
         ));
     }
-    tell_notes(session, &saved.notes);
+    report_notes(session, &saved.notes);
 }
 
 /// Prints notes for a person; programs get them in the JSON.
-fn tell_notes<'n>(session: &Session, notes: impl IntoIterator<Item = &'n String>) {
+fn report_notes<'n>(session: &Session, notes: impl IntoIterator<Item = &'n String>) {
     if !session.output.is_json() {
         for note in notes {
             session.output.note(format!("{WARNING}note:{WARNING:#} {}", printable(note)));

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     fleet.with_browser(session);
     let target = Target::find(&args.tool, &fleet.servers)?;
     for entry in &target.servers {
-        fleet.servers.tell_problems_of(&entry.name, session);
+        fleet.servers.report_problems_of(&entry.name, session);
     }
     let person = TerminalPerson::find(&session.output, &fleet);
     let names = target.servers.iter().map(|entry| entry.name.clone());
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     fleet.host.approver = if args.approve { Arc::new(PreApproved) } else { asking.clone() };
     let call = Call { fleet: &fleet, target: &target, args, asking: &asking };
     let entries = target.servers.clone();
-    let done = fleet.run(entries, async |client| call.make(client, arguments).await);
+    let done = fleet.run(entries, async |client| call.send(client, arguments).await);
     metrics_recorder::close(&recorder);
     let (tool, outcome) = done?;
     result::show(&tool, &outcome, args.output.as_deref(), &fleet.shown, session)
@@ -120,7 +120,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    async fn make(
+    async fn send(
         &self,
         client: &Client,
         arguments: Value,
@@ -193,7 +193,7 @@ impl Call<'_> {
         let server = self.target.servers.iter().find(|entry| *entry.name == *tool.server);
         if let Error::NotApproved { .. } = error {
             let diagnostic = Diagnostic::failed(error.to_string());
-            return if self.asking.asked() {
+            return if self.asking.has_asked() {
                 diagnostic
             } else {
                 diagnostic
@@ -202,7 +202,7 @@ impl Call<'_> {
             };
         }
         let Some(server) = server else { return Diagnostic::failed(error.to_string()) };
-        let mut diagnostic = self.fleet.trouble(server, error);
+        let mut diagnostic = self.fleet.problem(server, error);
         if let Error::CallTimeout { .. } | Error::CallTooLong { .. } = error {
             diagnostic.exit = Exit::Peer;
         }
@@ -283,7 +283,7 @@ impl Target {
             if let Some(name) = faulty.next() {
                 servers.find(name)?;
             }
-            servers.whole()?;
+            servers.check_file()?;
             return Err(unknown(typed, servers));
         }
         if let Some(diagnostic) = ambiguous(typed, &found) {

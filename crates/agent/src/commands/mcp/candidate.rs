@@ -130,7 +130,7 @@ impl Candidate {
         let (line, rest) = match &self.configured.entry.endpoint {
             Endpoint::Stdio(endpoint) => {
                 let words = std::iter::once(&endpoint.command).chain(&endpoint.args);
-                let line = words.map(word).collect::<Vec<_>>().join(" ");
+                let line = words.map(quoted_word).collect::<Vec<_>>().join(" ");
                 (line, (" (with the variables ", names(&endpoint.env)))
             }
             Endpoint::Http(endpoint) => {
@@ -145,7 +145,7 @@ impl Candidate {
     }
 }
 
-fn word(text: &Text) -> String {
+fn quoted_word(text: &Text) -> String {
     let shown = text.shown();
     let is_one_word = !shown.is_empty() && !shown.contains([' ', '\t', '\n', '"', '\'']);
     if is_one_word { printable(shown) } else { printable(&Json::from(shown).to_string()) }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mcp_client::config::fault_of_client_document;
-use mcp_client::oauth::client_document::{RULES, make};
+use mcp_client::oauth::client_document::{RULES, build};
 use serde_json::json;
 use task_loop::untrusted::printable;
 
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         let message = format!("`--uri` must be the URL of a page, found `{}`", printable(uri));
         return Err(Diagnostic::usage(message));
     }
-    let document = make(&url, args.name.trim(), args.uri.as_deref());
+    let document = build(&url, args.name.trim(), args.uri.as_deref());
     match &args.output {
         None => session.output.json(&document)?,
         Some(path) => {
@@ -99,7 +99,7 @@ fn may_write(path: &Path, args: &Args, session: &Session) -> Result<bool> {
 
 fn configured(session: &Session) -> Result<String> {
     let servers = Servers::load(session)?;
-    servers.whole()?;
+    servers.check_file()?;
     if let Some(url) = address_for_all(&servers.parsed) {
         return Ok(url.to_owned());
     }

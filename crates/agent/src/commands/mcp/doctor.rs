@@ -54,12 +54,12 @@ pub(crate) struct DoctorResult {
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let online = Connectivity::Online { at_most: Duration::MAX };
     let reach = if args.offline { Connectivity::Offline } else { online };
-    let DoctorResult { findings, shown } = look(args.server.as_deref(), reach, session)?;
+    let DoctorResult { findings, shown } = check(args.server.as_deref(), reach, session)?;
     session.output.print(&shown.json(json(&findings)), text(&findings, &shown))?;
-    if is_bad(&findings) { Err(Diagnostic::already_told()) } else { Ok(()) }
+    if is_bad(&findings) { Err(Diagnostic::already_reported()) } else { Ok(()) }
 }
 
-pub(crate) fn look(
+pub(crate) fn check(
     server: Option<&str>,
     reach: Connectivity,
     session: &Session,
@@ -96,7 +96,7 @@ pub(crate) fn look(
     Ok(DoctorResult { findings, shown: fleet.shown })
 }
 
-const fn word(severity: Severity) -> &'static str {
+const fn label(severity: Severity) -> &'static str {
     match severity {
         Severity::Good => "good",
         Severity::Advice => "advice",
@@ -118,7 +118,7 @@ fn text(findings: &Findings, shown: &Sanitizer) -> String {
         let style = finding.severity.style();
         let of = finding.subject.as_ref().map(|server| format!("{server}: ")).unwrap_or_default();
         let what = shown.lines(&finding.what, "         ");
-        text += &format!("{style}{:<8}{style:#} {of}{what}\n", word(finding.severity));
+        text += &format!("{style}{:<8}{style:#} {of}{what}\n", label(finding.severity));
         if let Some(place) = &finding.place {
             text += &format!("         where: {place}\n");
         }
@@ -140,7 +140,7 @@ fn summary(findings: &Findings) -> String {
 fn json(findings: &Findings) -> Value {
     let all = findings.all.iter().map(|finding| {
         json!({
-            "severity": word(finding.severity),
+            "severity": label(finding.severity),
             "what": finding.what,
             "server": finding.subject,
             "where": finding.place,

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use task_loop::untrusted::printable;
 
 use self::files::File;
-use super::add::tell_moved;
+use super::add::report_moved;
 use super::candidate::{Candidate, SecretHandling, save};
 use super::secrets::move_secrets;
 use crate::config::secrets::SecretsFile;
@@ -266,7 +266,7 @@ fn decide(
     report["kind"] = candidate.kind().into();
     report["notes"] = candidate.notes.clone().into();
     let candidate = match prompt {
-        Some(prompt) => asked(prompt, candidate, is_conflict, taken)?,
+        Some(prompt) => ask_about(prompt, candidate, is_conflict, taken)?,
         None if args.yes && !is_conflict => Some(candidate),
         None => None,
     };
@@ -284,7 +284,7 @@ fn decide(
 }
 
 /// Asks about one server; if its name is taken, for another name.
-fn asked(
+fn ask_about(
     prompt: &Prompt,
     mut candidate: Candidate,
     is_conflict: bool,
@@ -326,7 +326,7 @@ fn finish(
         }));
     }
     if let Some(saved) = &saved {
-        tell_moved(session, saved);
+        report_moved(session, saved);
         for server in chosen {
             session.output.text(format!("{GOOD}Imported{GOOD:#} {}.\n", server.name))?;
         }

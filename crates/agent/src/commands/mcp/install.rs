@@ -8,13 +8,13 @@ use mcp_client::install_link;
 use serde_json::{Value as Json, json};
 
 use self::dialog::Offer;
-use super::add::tell_moved;
+use super::add::report_moved;
 use super::candidate::{SecretHandling, invalid_name, save};
 use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::download::OnConflict;
 use crate::mcp::advice::test;
-use crate::mcp::already_told;
+use crate::mcp::already_reported;
 use crate::output::GOOD;
 use crate::prompt::Prompt;
 use crate::session::Session;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let Some(person) = Prompt::find(&session.output).filter(|_| args.wait) else { return done };
     let exit = session.output.finish(done);
     person.ask("Press Enter to close this window.")?;
-    if exit == Exit::Done { Ok(()) } else { Err(already_told(exit)) }
+    if exit == Exit::Done { Ok(()) } else { Err(already_reported(exit)) }
 }
 
 fn install(args: &Args, session: &Session) -> Result {
@@ -102,7 +102,7 @@ fn install(args: &Args, session: &Session) -> Result {
         let installed = json!({ "name": name, "kind": server.kind(), "notes": server.notes });
         return session.output.json(&saved.json("installed", &installed));
     }
-    tell_moved(session, &saved);
+    report_moved(session, &saved);
     session.output.text(format!("{GOOD}Installed{GOOD:#} {name}.\n"))?;
     let file = saved.file.display();
     session.output.note(format!("Saved to {file}. Test it with `{}`.", test(&name)));

@@ -33,12 +33,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let file = ServersFile::load(&session.home()?.config())?;
     let name = &args.name;
-    file.known(std::slice::from_ref(name))
+    file.existing(std::slice::from_ref(name))
         .map_err(|diagnostic| Diagnostic { exit: Exit::Configuration, ..diagnostic })?;
     let Shareable { entry, replaced, notes } =
         Shareable::of(name, file.entry(name).unwrap_or_default())?;
     let message = format!("cannot create an install link for `{}`", printable(name));
-    let link = install_link::make(name, &entry);
+    let link = install_link::build(name, &entry);
     let link = link.or_diagnostic(Diagnostic::configuration(message))?;
     if session.output.is_json() {
         return session.output.json(&json!({

@@ -16,7 +16,7 @@ use task_loop::untrusted::printable;
 use self::report::{configured_json, configured_text, reasons, server_json, table};
 use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::mcp::reporter::{MessageSink, changes};
-use crate::mcp::{McpServers, Servers, already_told, patience, problem_line, told};
+use crate::mcp::{McpServers, Servers, already_reported, error_lines, patience, problem_line};
 use crate::session::Session;
 use crate::table::{counted, grouped};
 
@@ -53,10 +53,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     if drawn {
         let path = &fleet.servers.path;
         for problem in &fleet.servers.parsed.problems {
-            fleet.reporter.say(problem_line(path, problem));
+            fleet.reporter.show(problem_line(path, problem));
         }
     } else {
-        fleet.servers.tell_problems(session);
+        fleet.servers.report_problems(session);
     }
     if args.watch {
         return run_watch(fleet, session, drawn);
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         }
     }
     if fleet.servers.has_errors() {
-        return Err(already_told(Exit::Configuration));
+        return Err(already_reported(Exit::Configuration));
     }
     Ok(())
 }
@@ -219,7 +219,7 @@ impl Watch<'_> {
     fn line(&self, status: &ServerStatus) -> String {
         let (name, word) = (&status.server, status.state.as_str());
         let why = match (&status.failure, status.state.reason()) {
-            (Some(failure), _) => Some(told(&self.fleet.shown, failure).0),
+            (Some(failure), _) => Some(error_lines(&self.fleet.shown, failure).0),
             (None, reason) => reason.map(|reason| self.fleet.shown.first_line(reason)),
         };
         match why {
@@ -237,7 +237,7 @@ impl Watch<'_> {
         let mut screen = String::from("\x1b[2J\x1b[H");
         screen.push_str(&table(all));
         screen.push_str(&reasons(all, self.fleet));
-        let kept = self.fleet.reporter.kept();
+        let kept = self.fleet.reporter.messages();
         if !kept.is_empty() {
             screen.push_str(&format!("\n{}\n", kept.join("\n")));
         }
@@ -267,9 +267,9 @@ impl Watch<'_> {
             return self.session.output.json_line(&line);
         }
         for problem in &self.fleet.servers.parsed.problems {
-            self.fleet.reporter.say(problem_line(&self.fleet.servers.path, problem));
+            self.fleet.reporter.show(problem_line(&self.fleet.servers.path, problem));
         }
-        self.say(&reloaded_line(&done))
+        self.print_line(&reloaded_line(&done))
     }
 
     fn refused(&self, why: &str) -> Result {
@@ -277,12 +277,12 @@ impl Watch<'_> {
             let line = json!({ "event": "not-reloaded", "reason": why });
             return self.session.output.json_line(&line);
         }
-        self.say(&format!("the configuration was not reloaded: {why}"))
+        self.print_line(&format!("the configuration was not reloaded: {why}"))
     }
 
-    fn say(&self, line: &str) -> Result {
+    fn print_line(&self, line: &str) -> Result {
         if self.drawn {
-            self.fleet.reporter.say(line.to_owned());
+            self.fleet.reporter.show(line.to_owned());
             return Ok(());
         }
         self.session.output.text(format!("{line}\n"))

@@ -68,7 +68,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let fleet = McpServers::load(session, MessageSink::Notes)?;
     let entry = entry(fleet.servers.find(&args.server)?, args, &fleet)?;
-    fleet.servers.tell_problems_of(&entry.name, session);
+    fleet.servers.report_problems_of(&entry.name, session);
     refuse_unset(&fleet, &entry.name)?;
     if is_alone(&entry) {
         let name = printable(&entry.name);
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let opening = if args.no_browser { BrowserLaunch::Never } else { BrowserLaunch::Allowed };
     let browser = TerminalSignIn::new(session, &fleet.reporter, opening);
     let host = Arc::new(fleet.host.clone());
-    let account = Account::of(&entry, &host).map_err(|error| fleet.trouble(&entry, &error))?;
+    let account = Account::of(&entry, &host).map_err(|error| fleet.problem(&entry, &error))?;
     let account = account.ok_or_else(|| Diagnostic::configuration("nothing to sign in to"))?;
     let scope = args.scope.as_deref().map(str::trim).filter(|scope| !scope.is_empty());
     let (standing, seen) = fleet.run(Vec::new(), async |client| {
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
                 .hint(format!("try again: {}", login(&entry.name))));
         }
         fleet.reporter.waiting_for(format!("connecting {}", printable(&entry.name)));
-        Ok((standing, look(client, &entry).await))
+        Ok((standing, count_tools(client, &entry).await))
     })?;
     show(&entry, &standing, &seen, session)?;
     seen.map(drop).map_err(|error| {
@@ -133,7 +133,7 @@ fn refuse_unset(fleet: &McpServers, name: &str) -> Result {
     Err(Diagnostic::configuration(message).cause(problem_line(&fleet.servers.path, problem)))
 }
 
-async fn look(client: &Client, entry: &ServerEntry) -> Result<usize, Error> {
+async fn count_tools(client: &Client, entry: &ServerEntry) -> Result<usize, Error> {
     let conversation = client.connect_unsupervised(entry, &|_| {}).await?;
     let listed = conversation.list_tools().await;
     conversation.close().await;

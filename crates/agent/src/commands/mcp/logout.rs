@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let folder = session.home()?.mcp_tokens();
     let entries = match &args.server {
         Some(name) => {
-            fleet.servers.whole()?;
+            fleet.servers.check_file()?;
             vec![named(name, &fleet)?]
         }
         None => every(&fleet, &folder),
@@ -94,8 +94,8 @@ fn named(name: &str, fleet: &McpServers) -> Result<ServerEntry> {
     if let Some(entry) = configured {
         return Ok(as_signing_in(entry));
     }
-    let gone = gone(name);
-    if is_kept(&gone, fleet) {
+    let gone = removed_entry(name);
+    if has_stored_tokens(&gone, fleet) {
         return Ok(gone);
     }
     fleet.servers.find(name).map(|found| found.entry.clone())
@@ -104,17 +104,17 @@ fn named(name: &str, fleet: &McpServers) -> Result<ServerEntry> {
 fn every(fleet: &McpServers, folder: &Path) -> Vec<ServerEntry> {
     let mut entries: Vec<ServerEntry> = fleet.servers.entries().map(as_signing_in).collect();
     for stem in token_files::stems(folder) {
-        let entry = gone(&stem);
+        let entry = removed_entry(&stem);
         let stands_for_itself = fleet.account(&entry).is_some_and(|account| account.stem() == stem);
         if stands_for_itself && !entries.iter().any(|known| known.name == stem) {
             entries.push(entry);
         }
     }
-    entries.retain(|entry| is_kept(entry, fleet));
+    entries.retain(|entry| has_stored_tokens(entry, fleet));
     entries
 }
 
-fn gone(name: &str) -> ServerEntry {
+fn removed_entry(name: &str) -> ServerEntry {
     let auth = Auth::OAuth(Box::default());
     ServerEntry::new(
         name,
@@ -132,11 +132,11 @@ pub(super) fn as_signing_in(entry: &ServerEntry) -> ServerEntry {
             }
             entry
         }
-        Endpoint::Stdio(_) => gone(&entry.name),
+        Endpoint::Stdio(_) => removed_entry(&entry.name),
     }
 }
 
-pub(super) fn is_kept(entry: &ServerEntry, fleet: &McpServers) -> bool {
+pub(super) fn has_stored_tokens(entry: &ServerEntry, fleet: &McpServers) -> bool {
     fleet.account(entry).is_some_and(|account| account.has_files())
 }
 
@@ -148,7 +148,7 @@ pub(super) fn sign_out(fleet: &McpServers, entries: &[ServerEntry]) -> Result<Ve
         for (entry, account) in &accounts {
             fleet.reporter.waiting_for(format!("signing out of {}", printable(&entry.name)));
             let before = account.status();
-            let ended = account.logout().await.map_err(|error| fleet.trouble(entry, &error))?;
+            let ended = account.logout().await.map_err(|error| fleet.problem(entry, &error))?;
             done.push(SignedOut {
                 name: entry.name.clone(),
                 issuer: before.granted.map(|granted| granted.issuer),

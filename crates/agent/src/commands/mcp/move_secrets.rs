@@ -8,7 +8,7 @@ use mcp_client::oauth::move_tokens;
 use mcp_client::redact::Redactor;
 use serde_json::json;
 
-use crate::config::secrets::{SecretPlace, SecretsFile, keychain, keychain_trouble};
+use crate::config::secrets::{SecretPlace, SecretsFile, keychain, keychain_problem};
 use crate::config::{self, lock};
 use crate::diagnostic::{ErrorContext, Result};
 use crate::output::GOOD;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let home = session.home()?;
     let (config, path) = (home.config(), home.env_file());
     let _lock = lock::take(&config)?;
-    let edited = config::edited(&config, ["secrets", "store", args.to.word()])?;
+    let edited = config::edited(&config, ["secrets", "store", args.to.as_str()])?;
     let other = match args.to {
         SecretPlace::File => SecretPlace::Keychain,
         SecretPlace::Keychain => SecretPlace::File,
@@ -60,14 +60,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     config::write(&config, &edited)?;
     match other {
         SecretPlace::Keychain => {
-            keychain().remove(&path).map_err(|error| keychain_trouble(&error))?;
+            keychain().remove(&path).map_err(|error| keychain_problem(&error))?;
         }
         SecretPlace::File => drop(config::remove_file(&path)?),
     }
     let variables = source.variables().len();
     if session.output.is_json() {
         return session.output.json(&json!({
-            "to": args.to.word(),
+            "to": args.to.as_str(),
             "variables": variables,
             "token_files": tokens,
             "not_moved": unreadable,

@@ -86,7 +86,7 @@ fn question(file: &ProjectFile, session: &Session) -> Result<String> {
     let home = session.home()?;
     let scope = file.scope(&scope(session, &home)?);
     let path = dialog::line(&file.path.display().to_string());
-    let mut text = format!("{path} has MCP servers ({}).\n", file.state.word());
+    let mut text = format!("{path} has MCP servers ({}).\n", file.state.as_str());
     for (name, entry) in &file.servers {
         let candidate = project::check(entry)
             .map_err(Diagnostic::configuration)
@@ -109,14 +109,14 @@ fn list(files: &[ProjectFile], session: &Session) -> Result {
     let json = files.iter().map(|file| {
         let names: Vec<&str> = file.servers.iter().map(|(name, _)| name.as_str()).collect();
         json!({
-            "path": file.path, "state": file.state.word(), "servers": names, "error": file.fault,
+            "path": file.path, "state": file.state.as_str(), "servers": names, "error": file.fault,
         })
     });
     let rows = files.iter().map(|file| {
         let names: Vec<String> = file.servers.iter().map(|(name, _)| printable(name)).collect();
         let state = match &file.fault {
             Some(fault) => format!("not used: {}", printable(fault)),
-            None => file.state.word().to_owned(),
+            None => file.state.as_str().to_owned(),
         };
         [file.path.display().to_string(), state, names.join(", ")]
     });

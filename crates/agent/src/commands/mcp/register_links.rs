@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         return session.output.print(&json!({ "steps": steps }), &steps);
     }
     if std::env::consts::OS == "macos" {
-        let app = macos::place(session)?;
+        let app = macos::bundle_path(session)?;
         if args.remove {
             return macos::remove(session, &app);
         }
@@ -140,7 +140,7 @@ fn register(session: &Session, path: &Path, file: &str) -> Result {
              settings."
         )),
     }
-    tell_update(session, updated);
+    report_update(session, updated);
     Ok(())
 }
 
@@ -160,7 +160,7 @@ fn remove(session: &Session, folder: &Path, path: &Path) -> Result {
     for path in changed {
         session.output.note(format!("It is no longer the default in {}.", path.display()));
     }
-    tell_update(session, updated);
+    report_update(session, updated);
     Ok(())
 }
 
@@ -176,7 +176,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn tell_update(session: &Session, outcome: Outcome) {
+fn report_update(session: &Session, outcome: Outcome) {
     let what = match outcome {
         Outcome::Done => return,
         Outcome::Absent => "is not installed",

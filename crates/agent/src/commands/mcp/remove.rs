@@ -4,7 +4,7 @@ use mcp_client::config::ServerEntry;
 use serde_json::json;
 use task_loop::untrusted::printable;
 
-use super::logout::{as_signing_in, is_kept, sign_out};
+use super::logout::{as_signing_in, has_stored_tokens, sign_out};
 use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
@@ -38,19 +38,19 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let home = session.home()?;
     let path = home.config();
-    let names = ServersFile::load(&path)?.known(&args.names)?;
+    let names = ServersFile::load(&path)?.existing(&args.names)?;
     if !args.yes && !confirmed(session, &names)? {
         session.output.note("Nothing was removed.");
         return Ok(());
     }
     let fleet = McpServers::load(session, MessageSink::Notes)?;
     let removed = fleet.servers.entries().filter(|entry| names.contains(&entry.name));
-    let removed = removed.map(as_signing_in).filter(|entry| is_kept(entry, &fleet));
+    let removed = removed.map(as_signing_in).filter(|entry| has_stored_tokens(entry, &fleet));
     let signed_in: Vec<ServerEntry> = removed.collect();
     let lock = lock::take(&path)?;
     let mut file = ServersFile::load(&path)?;
     let mut had_secrets = false;
-    for name in file.known(&names)? {
+    for name in file.existing(&names)? {
         let entry = file.entry(&name).unwrap_or_default();
         had_secrets |= entry.to_string().contains("${MCP_");
         file.remove(&name)

@@ -32,7 +32,7 @@ pub(super) fn move_secrets(
             if section != "oauth" {
                 mover.named(section, key, value)?;
             } else if SIGN_IN_SECRETS.contains(&key.as_str()) {
-                mover.whole(section, key, value)?;
+                mover.secret_value(section, key, value)?;
             }
         }
     }
@@ -83,7 +83,7 @@ impl SecretMover<'_> {
     }
 
     /// A value that is secret as a whole. Without `auth: oauth` the parser did not check it.
-    fn whole(&mut self, section: &str, key: &str, value: &mut Json) -> Result {
+    fn secret_value(&mut self, section: &str, key: &str, value: &mut Json) -> Result {
         let Some(text) = value.as_str().filter(|text| !text.is_empty() && !text.contains("${"))
         else {
             return Ok(());

@@ -63,7 +63,7 @@ impl ServerRegistry {
             query.extend_pairs(cursor.as_deref().map(|cursor| ("cursor", cursor)));
             let path = format!("/v0.1/servers?{}", query.finish());
             let Page { servers, metadata } =
-                self.get(&path).await.map_err(|error| self.trouble(&error))?;
+                self.get(&path).await.map_err(|error| self.problem(&error))?;
             found.extend(servers.into_iter().filter(|listed| !listed.is_deleted()));
             found.truncate(limit);
             cursor = metadata.next_cursor.filter(|next| !next.is_empty());
@@ -90,7 +90,7 @@ impl ServerRegistry {
                 };
                 Diagnostic::failed(message).hint("find servers with `agent mcp search WORDS`")
             }
-            _ => self.trouble(&error),
+            _ => self.problem(&error),
         })
     }
 
@@ -99,7 +99,7 @@ impl ServerRegistry {
         self.client.ask(ask).await?.json()
     }
 
-    fn trouble(&self, error: &MemberError) -> Diagnostic {
+    fn problem(&self, error: &MemberError) -> Diagnostic {
         let message = format!("registry {}: {}", self.client.base_url, error.line());
         Diagnostic::peer(printable(&message))
             .hint("set another registry as `mcp.registry_url` in config.yaml")

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let settings = key_value::object(&args.settings, "key")?;
     let home = session.home()?;
     let (path, name) = (home.config(), &args.server);
-    ServersFile::load(&path)?.known(std::slice::from_ref(name))?;
+    ServersFile::load(&path)?.existing(std::slice::from_ref(name))?;
     let _lock = lock::take(&path)?;
     let mut file = ServersFile::load(&path)?;
     for (key, value) in &settings {

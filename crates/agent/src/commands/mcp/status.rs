@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let fleet = McpServers::load(session, MessageSink::Kept)?;
-    fleet.servers.whole()?;
+    fleet.servers.check_file()?;
     match &args.server {
         Some(name) => one(&fleet.servers.find(name)?.entry, &fleet, session),
         None => all(&fleet, session),
@@ -68,7 +68,7 @@ fn detail(entry: &ServerEntry, standing: &SignInStatus, now: u64) -> String {
     let state = State::of(entry, standing, now);
     let style = if state.is_good() { GOOD } else { WARNING };
     let name = printable(&entry.name);
-    let mut text = format!("{name}: {style}{}{style:#}\n", state.word());
+    let mut text = format!("{name}: {style}{}{style:#}\n", state.as_str());
     let mut line = |label: &str, value: &str| {
         text.push_str(&format!("  {label:<9} {}\n", printable(value)));
     };
@@ -151,7 +151,7 @@ fn table(accounts: &[(&ServerEntry, SignInStatus)], now: u64) -> String {
         let refused = if standing.document_refused { ", document rejected" } else { "" };
         table.row([
             entry.name.clone(),
-            State::of(entry, standing, now).word().to_owned(),
+            State::of(entry, standing, now).as_str().to_owned(),
             granted.map_or_else(nothing, |granted| expiry(granted, now)),
             format!("{kind}{refused}"),
             granted.map_or_else(nothing, |granted| granted.issuer.clone()),
@@ -190,7 +190,7 @@ impl State {
         }
     }
 
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::SignedIn => "signed in",
             Self::Expired => "expired",
@@ -237,7 +237,7 @@ pub(super) fn standing_json(entry: &ServerEntry, standing: &SignInStatus, now: u
     let granted = standing.granted.as_ref();
     json!({
         "server": entry.name,
-        "state": State::of(entry, standing, now).word(),
+        "state": State::of(entry, standing, now).as_str(),
         "signed_in": granted.is_some_and(|granted| !has_ended(granted, now)),
         "needs_person": !is_alone(entry),
         "unreadable": standing.unreadable,

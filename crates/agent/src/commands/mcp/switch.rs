@@ -23,7 +23,7 @@ pub(super) enum Switch {
 }
 
 impl Switch {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Switch::On => "enabled",
             Switch::Off => "disabled",
@@ -34,11 +34,11 @@ impl Switch {
 pub(super) fn run(args: &Args, switch: Switch, session: &Session) -> Result {
     let path = session.home()?.config();
     // Without a known server no file is created.
-    ServersFile::load(&path)?.known(&args.names)?;
+    ServersFile::load(&path)?.existing(&args.names)?;
     let _lock = lock::take(&path)?;
     let mut file = ServersFile::load(&path)?;
     let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
-    for name in file.known(&args.names)? {
+    for name in file.existing(&args.names)? {
         let value = switch == Switch::On;
         let is_changed = file.set_enabled(&name, value).map_err(|diagnostic| {
             diagnostic.hint(format!("set `enabled: {value}` under `{name}:` yourself"))
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args, switch: Switch, session: &Session) -> Result {
     if !changed.is_empty() {
         file.write()?;
     }
-    let word = switch.word();
+    let word = switch.as_str();
     if session.output.is_json() {
         return session.output.json(&json!({
             word: changed,

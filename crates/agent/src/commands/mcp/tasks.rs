@@ -159,7 +159,7 @@ fn finish(kept: &KeptTask, args: &ResultArgs, mut fleet: McpServers, session: &S
         fleet.reporter.waiting_for(format!("waiting for {}", tool.name));
         let options = CallOptions { progress: Some(progress(&fleet)), ..CallOptions::default() };
         let outcome = client.task_result(&kept.task, &options).await;
-        Ok((tool.clone(), outcome.map_err(|error| fleet.trouble(&entry, &error))?))
+        Ok((tool.clone(), outcome.map_err(|error| fleet.problem(&entry, &error))?))
     })?;
     result::show(&tool, &outcome, args.output.as_deref(), &fleet.shown, session)
 }
@@ -168,7 +168,7 @@ fn cancel(kept: &KeptTask, fleet: &McpServers, session: &Session) -> Result {
     let entry = fleet.servers.find(&kept.task.server)?.entry.clone();
     connected(fleet, vec![entry.clone()], async |client| {
         let cancelled = client.cancel_task(&kept.task).await;
-        cancelled.map_err(|error| fleet.trouble(&entry, &error))
+        cancelled.map_err(|error| fleet.problem(&entry, &error))
     })?;
     if session.output.is_json() {
         return session.output.json(&json!({ "cancelled": kept.task.id }));

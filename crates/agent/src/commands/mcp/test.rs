@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let configured = fleet.servers.find(&args.server)?;
     let steps = Steps::new(session.output.clone(), fleet.shown.clone());
     let test = Test { fleet: &fleet, session, configured, steps: &steps };
-    let done = fleet.run(Vec::new(), async |client| test.whole(client).await);
+    let done = fleet.run(Vec::new(), async |client| test.run_all(client).await);
     let done = steps.outcome(done);
     if session.output.is_json() {
         session.output.json(&steps.json(&args.server, done.as_ref().err()))?;
@@ -65,7 +65,7 @@ struct Test<'a> {
 }
 
 impl Test<'_> {
-    async fn whole(&self, client: &Client) -> Result {
+    async fn run_all(&self, client: &Client) -> Result {
         let entry = &self.configured.entry;
         self.configuration()?;
         self.ground().await?;

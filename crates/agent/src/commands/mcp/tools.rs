@@ -9,7 +9,7 @@ use task_loop::untrusted::printable;
 
 use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, already_told};
+use crate::mcp::{McpServers, already_reported};
 use crate::output::{DIM, WARNING};
 use crate::session::Session;
 use crate::table::{Table, counted, grouped};
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     }
     let mut entries: Vec<ServerEntry> = if let Some(name) = &args.server {
         let entry = fleet.servers.find(name)?.entry.clone();
-        fleet.servers.tell_problems_of(name, session);
+        fleet.servers.report_problems_of(name, session);
         for twin in fleet.servers.twins(name) {
             session.output.warn(format!(
                 "the tools of `{}` have the same names; call these with `{name}/TOOL`",
@@ -53,8 +53,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         }
         vec![entry]
     } else {
-        fleet.servers.whole()?;
-        fleet.servers.tell_problems(session);
+        fleet.servers.check_file()?;
+        fleet.servers.report_problems(session);
         fleet.servers.enabled().cloned().collect()
     };
     if args.all {
@@ -66,20 +66,20 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     fleet.run(entries.clone(), async |client| {
         fleet.settle(client, &entries).await;
         let failed = fleet.failures(client, &entries);
-        tell_unusable(client, &fleet, &failed, session);
+        report_unusable(client, &fleet, &failed, session);
         show(client, &fleet, args, &failed, session)?;
         if client.registry().is_empty() && !failed.is_empty() && failed.len() == entries.len() {
             let exit = match &*failed {
                 [(_, why)] => why.exit,
                 _ => Exit::Peer,
             };
-            return Err(already_told(exit));
+            return Err(already_reported(exit));
         }
         Ok(())
     })
 }
 
-fn tell_unusable(client: &Client, fleet: &McpServers, failed: &Failed<'_>, session: &Session) {
+fn report_unusable(client: &Client, fleet: &McpServers, failed: &Failed<'_>, session: &Session) {
     let (output, shown) = (&session.output, &fleet.shown);
     let tell = |word: &str, text: String| {
         if output.is_json() {

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         for id in &ids {
             items.extend(item::find(&member, id).await?);
         }
-        let places = places(&items, args.output.as_deref())?;
+        let places = target_paths(&items, args.output.as_deref())?;
         for (item, path) in items.iter().zip(places) {
             let existing = if args.force { OnConflict::Replace } else { OnConflict::Keep };
             let done = save(&member, item, &path, existing, session).await?;
@@ -62,12 +62,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     });
     // Files that were saved before the failure are reported too.
     if done.is_ok() || !saved.is_empty() {
-        tell(&saved, session)?;
+        report(&saved, session)?;
     }
     done
 }
 
-fn places(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>> {
+fn target_paths(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>> {
     let Some(output) = output else {
         return Ok(items.iter().map(|item| PathBuf::from(&item.name)).collect());
     };
@@ -94,7 +94,7 @@ async fn save(
     download(member, &wanted, &place, &item.id, session).await
 }
 
-fn tell(saved: &[(Item, PathBuf, DownloadOutcome)], session: &Session) -> Result {
+fn report(saved: &[(Item, PathBuf, DownloadOutcome)], session: &Session) -> Result {
     if session.output.is_json() {
         let files = saved.iter().map(|(item, path, done)| {
             json!({

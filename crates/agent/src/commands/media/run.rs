@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, session: &Session) -> Result {
         }
         fetch(&service, &made, &target, session).await?;
         if !is_json {
-            service.tell_cost(&answer);
+            service.report_cost(&answer);
         }
         Ok(())
     })

@@ -111,7 +111,7 @@ pub(super) fn inspect(inspection: &Inspection, question: Question, session: &Ses
         for reports in turns {
             for report in reports.into_iter().flatten() {
                 summary.add(&report);
-                progress.suspend(|| tell(&report, session))?;
+                progress.suspend(|| print_report(&report, session))?;
             }
             progress.inc(1);
         }
@@ -223,7 +223,7 @@ impl Summary {
     }
 }
 
-fn tell(report: &Report, session: &Session) -> Result {
+fn print_report(report: &Report, session: &Session) -> Result {
     if session.output.is_json() {
         return session.output.json_line(report);
     }
@@ -268,7 +268,7 @@ fn conclude(summary: &Summary, question: Question, session: &Session) -> Result 
     }
     let warned = question == Question::LintStrictly && summary.warnings > Some(0);
     if summary.invalid > 0 || summary.unreadable > 0 || warned {
-        Err(Diagnostic::already_told())
+        Err(Diagnostic::already_reported())
     } else {
         Ok(())
     }

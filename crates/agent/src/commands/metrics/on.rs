@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{decision, existing_store, folder};
 use crate::config::{self, MetricsConfig};
 use crate::diagnostic::Result;
-use crate::metrics_recorder::store_trouble;
+use crate::metrics_recorder::store_problem;
 use crate::output::GOOD;
 use crate::session::Session;
 
@@ -19,10 +19,10 @@ pub(crate) fn run(session: &Session) -> Result {
     let path = session.home()?.config();
     config::edited(&path, [config::METRICS, "mode", Mode::Local.text()])?;
     let mut store = Store::open(&folder, session.clock.now(), Uuid::new_v4)
-        .map_err(|error| store_trouble(&folder, &error))?;
-    let install_id = store.install_id().map_err(|error| store_trouble(&folder, &error))?;
+        .map_err(|error| store_problem(&folder, &error))?;
+    let install_id = store.install_id().map_err(|error| store_problem(&folder, &error))?;
     config::set_metrics_mode(&path, Mode::Local)?;
-    store.set_recording(Mode::Local).map_err(|error| store_trouble(&folder, &error))?;
+    store.set_recording(Mode::Local).map_err(|error| store_problem(&folder, &error))?;
     let (_, decision) = decision(session)?;
     let done = json!({
         "mode": decision.mode.text(),
@@ -59,7 +59,7 @@ pub(crate) fn off(args: &Off, session: &Session) -> Result {
     // Withdraw the consent first, whatever else fails.
     let told = stop_recorders(session);
     if args.purge {
-        folder.purge().map_err(|error| store_trouble(&folder, &error))?;
+        folder.purge().map_err(|error| store_problem(&folder, &error))?;
     } else if let Err(diagnostic) = told {
         session.output.note("running processes keep recording until they exit:");
         session.output.note(diagnostic.message.unwrap_or_default());
@@ -93,7 +93,7 @@ fn stop_recorders(session: &Session) -> Result {
     match existing_store(session)? {
         Some(mut store) => {
             let stopped = store.set_recording(Mode::Off);
-            stopped.map_err(|error| store_trouble(store.folder(), &error))
+            stopped.map_err(|error| store_problem(store.folder(), &error))
         }
         None => Ok(()),
     }

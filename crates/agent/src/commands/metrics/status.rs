@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{decision, folder};
 use crate::config::MetricsConfig;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::metrics_recorder::{detect_resource, store_trouble};
+use crate::metrics_recorder::{detect_resource, store_problem};
 use crate::output::{ERROR, GOOD, WARNING};
 use crate::session::Session;
 
@@ -19,7 +19,7 @@ type Found = (Option<Summary>, Option<store::Error>);
 pub(crate) fn run(session: &Session) -> Result {
     let (config, decision) = decision(session)?;
     let folder = folder(session)?;
-    let found = look(&folder, decision, session);
+    let found = inspect(&folder, decision, session);
     let resource = detect_resource(&session.environment);
     if session.output.is_json() {
         let mut status = as_json(&found, &folder, &config, decision);
@@ -43,11 +43,11 @@ pub(crate) fn health(session: &Session) -> Result<(String, Option<Diagnostic>)> 
     let folder = folder(session)?;
     let word = if decision.mode == Mode::Local { "on" } else { "off" };
     let line = format!("recording is {word}: {}", decision.rule);
-    let (_, error) = look(&folder, decision, session);
-    Ok((line, error.map(|error| store_trouble(&folder, &error))))
+    let (_, error) = inspect(&folder, decision, session);
+    Ok((line, error.map(|error| store_problem(&folder, &error))))
 }
 
-fn look(folder: &StoreFolder, decision: Decision, session: &Session) -> Found {
+fn inspect(folder: &StoreFolder, decision: Decision, session: &Session) -> Found {
     let read = || {
         let Some(store) = Store::existing(folder, Uuid::new_v4)? else { return Ok(None) };
         let summary = store.summary()?;
@@ -69,7 +69,7 @@ fn as_json(
     decision: Decision,
 ) -> Value {
     let trouble = error.as_ref().map(|error| {
-        let diagnostic = store_trouble(folder, error);
+        let diagnostic = store_problem(folder, error);
         json!({ "kind": error.kind(), "causes": diagnostic.causes })
     });
     let state = match (summary, error) {
@@ -125,12 +125,12 @@ fn as_text(
         (None, None) => lines.push(format!("Nothing is stored in {root}.")),
         (Some(_), None) => {}
         (Some(_), Some(error)) => {
-            let causes = store_trouble(folder, error).causes.join(": ");
+            let causes = store_problem(folder, error).causes.join(": ");
             lines.push(format!("{ERROR}Cannot write the store:{ERROR:#} {causes}"));
             lines.push("Counts are kept in memory meanwhile.".to_owned());
         }
         (None, Some(error)) => {
-            let trouble = store_trouble(folder, error);
+            let trouble = store_problem(folder, error);
             let causes = trouble.causes.join(": ");
             lines.push(format!("{ERROR}Cannot read the store in {root}:{ERROR:#} {causes}"));
             lines.extend(trouble.hints);

@@ -260,7 +260,7 @@ fn local(session: &Session) -> Result {
             "fetchable": fetchable.collect::<Vec<_>>(),
         }))?;
     } else {
-        tell(&found, &missing, &shelf, session)?;
+        report(&found, &missing, &shelf, session)?;
     }
     for path in &content.odd {
         session.output.warn(format!("the name of {} is not a valid model name", printable(path)));
@@ -271,7 +271,7 @@ fn local(session: &Session) -> Result {
     Ok(())
 }
 
-fn tell(
+fn report(
     found: &[ListedFile],
     missing: &[&KnownModel],
     shelf: &ModelDir,

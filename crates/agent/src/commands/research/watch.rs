@@ -98,20 +98,20 @@ impl Viewer<'_> {
                 let progress = &event["progress"];
                 let (done, total) = (progress["done"].as_u64(), progress["total"].as_u64());
                 let far = format!("[{}/{}]", done.unwrap_or(0), total.unwrap_or(0));
-                self.say(&format!("{far} {}", step_line(name, &step["detail"])));
+                self.print_note(&format!("{far} {}", step_line(name, &step["detail"])));
             }
             "step.failed" => {
                 let why = event["error"]["message"].as_str().unwrap_or("unknown error");
                 let pause = event["retry_in_seconds"].as_u64().unwrap_or(0);
                 let again = format!("retrying in {pause} s");
-                self.say(&format!("{}: {}; {again}", printable(name), printable(why)));
+                self.print_note(&format!("{}: {}; {again}", printable(name), printable(why)));
             }
             other => self.now(&printable(other)),
         }
         Ok(())
     }
 
-    fn say(&self, text: &str) {
+    fn print_note(&self, text: &str) {
         self.line.suspend(|| self.session.output.note(text));
     }
 
@@ -140,7 +140,7 @@ async fn follow(service: &RetryingMember<'_>, path: &str, viewer: &mut Viewer<'_
         let Some(pause) = pause.filter(|pause| since.elapsed() + *pause <= most) else {
             return Err(service.diagnostic(&trouble));
         };
-        viewer.line.suspend(|| service.tell(&trouble, pause));
+        viewer.line.suspend(|| service.report(&trouble, pause));
         tokio::time::sleep(pause).await;
     }
 }

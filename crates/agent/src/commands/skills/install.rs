@@ -66,10 +66,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         }
         Ok(is_update)
     })?;
-    tell(&plan, &to, is_update, session)
+    report(&plan, &to, is_update, session)
 }
 
-fn tell(plan: &InstallPlan, to: &Path, is_update: bool, session: &Session) -> Result {
+fn report(plan: &InstallPlan, to: &Path, is_update: bool, session: &Session) -> Result {
     session.output.warn(format!(
         "models follow the instructions of a skill with your tools; review them: `agent skills \
          show {}`",

@@ -28,7 +28,7 @@ pub(super) async fn provide(
         return Ok(None);
     }
     let shelf = ModelDir::find(session)?;
-    shelf.make()?;
+    shelf.create()?;
     let is_named = config.providers.iter().any(|provider| provider.kind == Kind::Local);
     let added = if is_named { None } else { provider(&shelf) };
     let name = added.as_ref().map(|provider| provider.name.clone());

@@ -53,11 +53,11 @@ impl ServiceLock {
             }
         }
         let claim = Self { file, path };
-        claim.tell(None)?;
+        claim.report(None)?;
         Ok(claim)
     }
 
-    pub(super) fn tell(&self, address: Option<SocketAddr>) -> Result {
+    pub(super) fn report(&self, address: Option<SocketAddr>) -> Result {
         let address = address.map(|address| address.to_string());
         let running = Running { pid: std::process::id(), address };
         let text = serde_json::to_vec(&running).unwrap_or_default();

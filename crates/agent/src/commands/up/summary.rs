@@ -91,7 +91,7 @@ impl AvailableModels {
 }
 
 impl StartSummary {
-    pub(super) fn tell(&self, session: &Session) -> Result {
+    pub(super) fn report(&self, session: &Session) -> Result {
         let local = &self.local;
         if session.output.is_json() {
             let of: BTreeMap<&String, &Vec<String>> =
@@ -135,7 +135,7 @@ impl StartSummary {
             ));
         }
         match (self.models.first(), self.commands_to_try(session)) {
-            (None, _) => self.tell_how_to_add(session),
+            (None, _) => self.report_how_to_add(session),
             (Some(_), Some(commands)) => {
                 output
                     .note(format!("\nTry it in another terminal:\n\n  {}", commands.join("\n  ")));
@@ -150,7 +150,7 @@ impl StartSummary {
         format!("{}/mcp", self.base.trim_end_matches("/v1"))
     }
 
-    fn tell_how_to_add(&self, session: &Session) {
+    fn report_how_to_add(&self, session: &Session) {
         let output = &session.output;
         output.note(
             "\nNo models yet. Start a model server on this machine (Ollama, llama.cpp, vLLM, LM Studio) \

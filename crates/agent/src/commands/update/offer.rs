@@ -84,7 +84,7 @@ impl Offer {
     }
 
     /// The file to download, and its name. It is next to the manifest: addresses are not signed.
-    pub(super) fn wanted(&self) -> Result<(DownloadRequest, &str)> {
+    pub(super) fn download_request(&self) -> Result<(DownloadRequest, &str)> {
         let missing = || Diagnostic::failed(format!("no file for {}", platform()));
         let File { name, bytes, sha256, .. } = self.file.as_ref().ok_or_else(missing)?;
         let target = self.member.client.address(&format!("/{}/{name}", self.manifest.version));

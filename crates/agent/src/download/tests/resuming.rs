@@ -11,16 +11,16 @@ use super::*;
 fn interrupted_download_resumes_at_its_offset() {
     let good = bytes(100_000);
     for cut in [1, 10, 50_000, 99_999] {
-        let ground = Ground::new();
+        let fixture = Fixture::new();
         let content = ServedFile::new(good.clone());
         let server = FileServer::start(move |number, asked, stream| {
             let cut = if number == 0 { Truncation::After(cut) } else { Truncation::Never };
             content.send(asked, stream, cut)
         });
-        let ended = ground.fetch(&server, &good);
+        let ended = fixture.fetch(&server, &good);
         assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched, "{cut}");
-        assert_eq!(fs::read(ground.target()).unwrap(), good);
-        assert_eq!(ground.names(), ["file.bin"]);
+        assert_eq!(fs::read(fixture.target()).unwrap(), good);
+        assert_eq!(fixture.names(), ["file.bin"]);
         let seen = ranges(&server);
         assert_eq!((seen.len(), &seen[0]), (2, &(None, None)));
         let (range, tag) = &seen[1];
@@ -33,7 +33,7 @@ fn interrupted_download_resumes_at_its_offset() {
 
 #[test]
 fn connections_closed_without_a_response_are_retried() {
-    let ground = Ground::new();
+    let fixture = Fixture::new();
     let content = ServedFile::new("abc");
     let server = FileServer::start(move |number, asked, stream| match number {
         0 => Ok(()),
@@ -41,22 +41,22 @@ fn connections_closed_without_a_response_are_retried() {
         2 => write_head(stream, "503 Service Unavailable", "Retry-After: 0\r\n\r\n"),
         _ => content.send(asked, stream, Truncation::Never),
     });
-    let ended = ground.fetch(&server, b"abc");
+    let ended = fixture.fetch(&server, b"abc");
     assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(ended.again.len(), 3, "{:?}", ended.again);
 }
 
 #[test]
 fn download_restarts_if_the_server_ignores_ranges() {
-    let ground = Ground::new();
+    let fixture = Fixture::new();
     let good = bytes(50_000);
     let content = ServedFile { has_parts: false, ..ServedFile::new(good.clone()) };
     let server = FileServer::start(move |number, asked, stream| {
         let cut = if number == 0 { Truncation::After(20_000) } else { Truncation::Never };
         content.send(asked, stream, cut)
     });
-    assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
-    assert_eq!(fs::read(ground.target()).unwrap(), good);
+    assert_eq!(fixture.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
+    assert_eq!(fs::read(fixture.target()).unwrap(), good);
     assert!(ranges(&server)[1].0.is_some(), "it was asked for the rest");
 }
 
@@ -67,7 +67,7 @@ fn download_restarts_if_the_file_changed() {
     old[0] ^= 1;
     // Servers that look at the tag, those that do not but say theirs, and those that have none.
     for (heeds, new_tag) in [(true, Some("\"two\"")), (false, Some("\"two\"")), (false, None)] {
-        let ground = Ground::new();
+        let fixture = Fixture::new();
         let old = ServedFile::new(old.clone());
         let new = ServedFile { tag: new_tag.map(str::to_owned), ..ServedFile::new(good.clone()) };
         let server = FileServer::start(move |number, asked, stream| {
@@ -85,15 +85,15 @@ fn download_restarts_if_the_file_changed() {
             write_head(stream, "206 Partial Content", &format!("{tag}{range}{length}"))?;
             stream.write_all(&new.bytes[start..])
         });
-        let ended = ground.fetch(&server, &good);
+        let ended = fixture.fetch(&server, &good);
         assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched, "{heeds} {new_tag:?}");
-        assert_eq!(fs::read(ground.target()).unwrap(), good);
+        assert_eq!(fs::read(fixture.target()).unwrap(), good);
     }
 }
 
 #[test]
 fn a_range_of_a_file_of_another_size_is_rejected() {
-    let ground = Ground::new();
+    let fixture = Fixture::new();
     let content = ServedFile::new(bytes(1000));
     let server = FileServer::start(move |number, asked, stream| {
         if number == 0 {
@@ -102,16 +102,16 @@ fn a_range_of_a_file_of_another_size_is_rejected() {
         let head = "Content-Range: bytes 500-1999/2000\r\nContent-Length: 1500\r\n";
         write_head(stream, "206 Partial Content", head)
     });
-    let ended = ground.fetch(&server, &bytes(1000));
+    let ended = fixture.fetch(&server, &bytes(1000));
     let error = ended.error();
     assert!(matches!(error, Error::WrongSize { expected: 1000, stated: 2000 }), "{error:?}");
-    assert_eq!(ground.names(), Vec::<String>::new());
+    assert_eq!(fixture.names(), Vec::<String>::new());
 }
 
 #[test]
 fn a_range_at_the_wrong_offset_is_rejected() {
     for range in ["bytes 499-999/1000", "bytes 501-999/1000", "bytes 500-1000/1000", "nonsense"] {
-        let ground = Ground::new();
+        let fixture = Fixture::new();
         let content = ServedFile::new(bytes(1000));
         let server = FileServer::start(move |number, asked, stream| {
             if number == 0 {
@@ -119,8 +119,8 @@ fn a_range_at_the_wrong_offset_is_rejected() {
             }
             write_head(stream, "206 Partial Content", &format!("Content-Range: {range}\r\n"))
         });
-        let ended = ground.fetch(&server, &bytes(1000));
-        assert!(!ground.target().exists());
+        let ended = fixture.fetch(&server, &bytes(1000));
+        assert!(!fixture.target().exists());
         assert!(matches!(ended.error(), Error::Nonsense { .. }), "{:?}", ended.error());
     }
 }
@@ -128,14 +128,14 @@ fn a_range_at_the_wrong_offset_is_rejected() {
 #[test]
 fn existing_partial_file_is_rehashed_and_resumed() {
     let good = bytes(10_000);
-    let ground = Ground::new();
-    fs::write(ground.part(), &good[..4000]).unwrap();
+    let fixture = Fixture::new();
+    fs::write(fixture.part(), &good[..4000]).unwrap();
     let content = ServedFile::new(good.clone());
     let server =
         FileServer::start(move |_, asked, stream| content.send(asked, stream, Truncation::Never));
-    assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
+    assert_eq!(fixture.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(ranges(&server), [(Some("bytes=4000-".to_owned()), None)]);
-    assert_eq!(fs::read(ground.target()).unwrap(), good);
+    assert_eq!(fs::read(fixture.target()).unwrap(), good);
 }
 
 #[test]
@@ -145,14 +145,14 @@ fn partial_file_with_other_content_is_discarded() {
     let too_long = vec![b'x'; 10_001];
     let whole_and_wrong = vec![b'x'; 10_000];
     for (before, requests) in [(wrong, 2), (too_long, 1), (whole_and_wrong, 1)] {
-        let ground = Ground::new();
-        fs::write(ground.part(), &before).unwrap();
+        let fixture = Fixture::new();
+        fs::write(fixture.part(), &before).unwrap();
         let content = ServedFile::new(good.clone());
         let server = FileServer::start(move |_, asked, stream| {
             content.send(asked, stream, Truncation::Never)
         });
-        assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
-        assert_eq!(fs::read(ground.target()).unwrap(), good);
+        assert_eq!(fixture.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
+        assert_eq!(fs::read(fixture.target()).unwrap(), good);
         assert_eq!(server.seen().len(), requests);
     }
 }
@@ -160,17 +160,17 @@ fn partial_file_with_other_content_is_discarded() {
 #[test]
 fn a_complete_partial_file_is_installed_without_a_request() {
     let good = bytes(10_000);
-    let ground = Ground::new();
-    fs::write(ground.part(), &good).unwrap();
+    let fixture = Fixture::new();
+    fs::write(fixture.part(), &good).unwrap();
     let server = FileServer::start(|_, _, _| Ok(()));
-    assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
-    assert_eq!((server.seen().len(), ground.names()), (0, vec!["file.bin".to_owned()]));
+    assert_eq!(fixture.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
+    assert_eq!((server.seen().len(), fixture.names()), (0, vec!["file.bin".to_owned()]));
 }
 
 #[test]
 fn download_restarts_after_range_not_satisfiable() {
-    let ground = Ground::new();
-    fs::write(ground.part(), "01234").unwrap();
+    let fixture = Fixture::new();
+    fs::write(fixture.part(), "01234").unwrap();
     let content = ServedFile::new("0123456789");
     let server = FileServer::start(move |_, asked, stream| {
         if asked.header("range").is_some() {
@@ -178,46 +178,46 @@ fn download_restarts_after_range_not_satisfiable() {
         }
         content.send(asked, stream, Truncation::Never)
     });
-    assert_eq!(ground.fetch(&server, b"0123456789").result.unwrap(), DownloadOutcome::Fetched);
+    assert_eq!(fixture.fetch(&server, b"0123456789").result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(server.seen().len(), 2);
 }
 
 #[test]
 fn attempts_without_progress_are_limited() {
-    let ground = Ground::new();
+    let fixture = Fixture::new();
     let server = FileServer::start(|_, _, stream| {
         write_head(stream, "200 OK", "Transfer-Encoding: chunked\r\n")?;
         write_chunk(stream, b"01234")?;
         write_chunk(stream, b"")
     });
-    let ended = ground.fetch(&server, b"0123456789");
+    let ended = fixture.fetch(&server, b"0123456789");
     assert!(
         matches!(ended.error(), Error::GaveUp { got: 5, expected: 10, .. }),
         "{:?}",
         ended.error()
     );
-    assert_eq!(server.seen().len(), usize::try_from(ground.limits.fruitless).unwrap());
-    assert_eq!(ground.names(), ["file.bin.part"]);
+    assert_eq!(server.seen().len(), usize::try_from(fixture.limits.fruitless).unwrap());
+    assert_eq!(fixture.names(), ["file.bin.part"]);
 }
 
 #[test]
 fn attempts_with_little_progress_are_limited() {
-    let mut ground = Ground::new();
-    ground.limits.tries = 7;
+    let mut fixture = Fixture::new();
+    fixture.limits.tries = 7;
     let content = ServedFile::new(bytes(100));
     let server = FileServer::start(move |_, asked, stream| {
         content.send(asked, stream, Truncation::After(1))
     });
-    let ended = ground.fetch(&server, &bytes(100));
+    let ended = fixture.fetch(&server, &bytes(100));
     assert!(matches!(ended.error(), Error::GaveUp { got: 7, .. }), "{:?}", ended.error());
     assert_eq!(server.seen().len(), 7);
 }
 
 #[test]
 fn slow_connection_is_closed_and_the_download_resumed() {
-    let mut ground = Ground::new();
-    ground.limits.stretch = Duration::from_millis(200);
-    ground.limits.least_bytes = 1000;
+    let mut fixture = Fixture::new();
+    fixture.limits.stretch = Duration::from_millis(200);
+    fixture.limits.least_bytes = 1000;
     let good = bytes(5000);
     let content = ServedFile::new(good.clone());
     let server = FileServer::start(move |number, asked, stream| {
@@ -231,7 +231,7 @@ fn slow_connection_is_closed_and_the_download_resumed() {
         }
         Ok(())
     });
-    let ended = ground.fetch(&server, &good);
+    let ended = fixture.fetch(&server, &good);
     assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched);
     assert!(ended.again[0].starts_with("only "), "{:?}", ended.again);
     assert!(ranges(&server)[1].0.is_some());
@@ -239,18 +239,18 @@ fn slow_connection_is_closed_and_the_download_resumed() {
 
 #[test]
 fn a_silent_server_times_out() {
-    let mut ground = Ground::new();
-    ground.limits.silence = Duration::from_millis(100);
-    ground.limits.fruitless = 2;
+    let mut fixture = Fixture::new();
+    fixture.limits.silence = Duration::from_millis(100);
+    fixture.limits.fruitless = 2;
     let content = ServedFile::new(bytes(100));
     let server = FileServer::start(move |number, asked, stream| {
         let count = if number == 0 { 50 } else { 0 };
         content.send(asked, stream, Truncation::SilentAfter(count))
     });
-    let ended = ground.fetch(&server, &bytes(100));
+    let ended = fixture.fetch(&server, &bytes(100));
     assert!(matches!(ended.error(), Error::GaveUp { got: 50, .. }), "{:?}", ended.error());
     assert!(ended.again.iter().any(|reason| reason.contains("no data for")), "{:?}", ended.again);
-    assert!(!ground.target().exists());
+    assert!(!fixture.target().exists());
 }
 
 proptest! {
@@ -264,16 +264,16 @@ proptest! {
         before in 0_usize..4000,
     ) {
         let good = bytes(3000);
-        let ground = Ground::new();
-        fs::write(ground.part(), bytes(before)).unwrap();
+        let fixture = Fixture::new();
+        fs::write(fixture.part(), bytes(before)).unwrap();
         let tag = has_tag.then(|| "\"one\"".to_owned());
         let content = ServedFile { bytes: good.clone(), tag, has_parts };
         let server = FileServer::start(move |number, asked, stream| {
             let cut = cuts.get(number).map_or(Truncation::Never, |count| Truncation::After(*count));
             content.send(asked, stream, cut)
         });
-        let ended = ground.fetch(&server, &good);
+        let ended = fixture.fetch(&server, &good);
         prop_assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched);
-        prop_assert_eq!(fs::read(ground.target()).unwrap(), good);
+        prop_assert_eq!(fs::read(fixture.target()).unwrap(), good);
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn logout(name: &str) -> String {
 }
 
 /// The server requires a sign-in.
-pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String> {
+pub(super) fn required(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String> {
     let name = &entry.name;
     if is_alone(entry) {
         return vec![own_keys(name)];

@@ -13,7 +13,7 @@ fn pending_messages_are_limited_to_the_newest() {
         let (server, text) = ("a".to_owned(), format!("number {number}"));
         reporter.event(ClientEvent::Warning { server, text });
     }
-    let kept = reporter.kept();
+    let kept = reporter.messages();
     assert_eq!(kept.len(), MAX_KEPT);
     assert!(kept[MAX_KEPT - 1].ends_with(&format!("a: number {}", MAX_WARNINGS + 4)));
     assert_eq!(reporter.warnings().len(), MAX_WARNINGS);

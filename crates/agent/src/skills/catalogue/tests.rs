@@ -9,7 +9,7 @@ fn write(folder: &Path, name: &str, description: &str) {
     fs::write(path.join(SKILL_FILE), text).unwrap();
 }
 
-fn ground() -> (tempfile::TempDir, SkillFolders) {
+fn fixture() -> (tempfile::TempDir, SkillFolders) {
     let folder = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(folder.path()).unwrap();
     fs::create_dir_all(root.join("p/.agent/skills")).unwrap();
@@ -19,7 +19,7 @@ fn ground() -> (tempfile::TempDir, SkillFolders) {
 
 #[test]
 fn project_skill_overrides_a_home_skill() {
-    let (_folder, places) = ground();
+    let (_folder, places) = fixture();
     let project = places.project().unwrap().to_owned();
     write(places.home(), "both", "of home");
     write(places.home(), "mine", "of home");
@@ -44,7 +44,7 @@ fn project_skill_overrides_a_home_skill() {
 
 #[test]
 fn broken_skills_are_reported_and_the_others_loaded() {
-    let (_folder, places) = ground();
+    let (_folder, places) = fixture();
     write(places.home(), "good", "fine");
     write(places.home(), "Bad Name", "fine");
     write(places.home(), ".hidden", "fine");
@@ -62,7 +62,7 @@ fn broken_skills_are_reported_and_the_others_loaded() {
 
 #[test]
 fn a_broken_project_skill_does_not_override() {
-    let (_folder, places) = ground();
+    let (_folder, places) = fixture();
     write(places.home(), "both", "of home");
     write(places.project().unwrap(), "both", "[x");
     let catalogue = places.catalogue();
@@ -77,7 +77,7 @@ fn a_broken_project_skill_does_not_override() {
 
 #[test]
 fn project_skills_may_not_link_outside_the_project() {
-    let (folder, places) = ground();
+    let (folder, places) = fixture();
     write(folder.path(), "away", "elsewhere");
     let project = places.project().unwrap();
     std::os::unix::fs::symlink(folder.path().join("away"), project.join("away")).unwrap();
@@ -91,7 +91,7 @@ fn project_skills_may_not_link_outside_the_project() {
 
 #[test]
 fn the_number_of_skills_is_limited() {
-    let (_folder, places) = ground();
+    let (_folder, places) = fixture();
     for number in 0..=MAX_SKILLS {
         write(places.home(), &format!("s{number:04}"), "one of many");
     }
@@ -102,7 +102,7 @@ fn the_number_of_skills_is_limited() {
 
 #[test]
 fn the_entries_of_a_skill_folder_are_limited() {
-    let (_folder, places) = ground();
+    let (_folder, places) = fixture();
     for number in 0..=MAX_ENTRIES {
         fs::create_dir_all(places.home().join(format!("s{number:04}"))).unwrap();
     }
@@ -111,7 +111,7 @@ fn the_entries_of_a_skill_folder_are_limited() {
 
 #[test]
 fn unknown_skill_names_get_a_suggestion() {
-    let (_folder, places) = ground();
+    let (_folder, places) = fixture();
     write(places.home(), "review", "x");
     let catalogue = places.catalogue();
     assert_eq!(unknown("reviews", &catalogue), "no skill named `reviews`; did you mean `review`?");

@@ -2,15 +2,15 @@
 
 use super::*;
 
-struct Ground {
+struct Fixture {
     folder: tempfile::TempDir,
 }
 
-impl Ground {
+impl Fixture {
     fn new() -> Self {
-        let ground = Self { folder: tempfile::tempdir().unwrap() };
-        ground.write("SKILL.md", "---\nname: a\ndescription: x\n---\nDo it.\n");
-        ground
+        let fixture = Self { folder: tempfile::tempdir().unwrap() };
+        fixture.write("SKILL.md", "---\nname: a\ndescription: x\n---\nDo it.\n");
+        fixture
     }
 
     fn source(&self) -> PathBuf {
@@ -40,103 +40,103 @@ impl Ground {
 
 #[test]
 fn a_skill_folder_is_copied_completely() {
-    let ground = Ground::new();
-    ground.write("more/deep/run.sh", "#!/bin/sh\n");
-    ground.write(".git/config", "x");
-    let plan = ground.plan().unwrap();
+    let fixture = Fixture::new();
+    fixture.write("more/deep/run.sh", "#!/bin/sh\n");
+    fixture.write(".git/config", "x");
+    let plan = fixture.plan().unwrap();
     assert_eq!((plan.name.as_str(), plan.files.len(), plan.has_left_out), ("a", 2, true));
-    assert!(!plan.copy_to(&ground.shelf(), OnConflict::Keep).unwrap());
-    let read = |path: &str| fs::read_to_string(ground.shelf().join(path)).unwrap();
+    assert!(!plan.copy_to(&fixture.shelf(), OnConflict::Keep).unwrap());
+    let read = |path: &str| fs::read_to_string(fixture.shelf().join(path)).unwrap();
     assert_eq!(read("a/more/deep/run.sh"), "#!/bin/sh\n");
-    assert!(!ground.shelf().join("a/.git").exists());
-    let names: Vec<_> = fs::read_dir(ground.shelf()).unwrap().collect();
+    assert!(!fixture.shelf().join("a/.git").exists());
+    let names: Vec<_> = fs::read_dir(fixture.shelf()).unwrap().collect();
     assert_eq!(names.len(), 1, "no stage stays");
 }
 
 #[test]
 fn installed_skills_are_overwritten_only_on_request() {
-    let ground = Ground::new();
-    ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Keep).unwrap();
-    fs::write(ground.shelf().join("a/mine.txt"), "mine").unwrap();
-    let error = ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Keep).unwrap_err();
+    let fixture = Fixture::new();
+    fixture.plan().unwrap().copy_to(&fixture.shelf(), OnConflict::Keep).unwrap();
+    fs::write(fixture.shelf().join("a/mine.txt"), "mine").unwrap();
+    let error = fixture.plan().unwrap().copy_to(&fixture.shelf(), OnConflict::Keep).unwrap_err();
     assert_eq!(error.message.unwrap(), "skill `a` exists already");
-    assert!(ground.shelf().join("a/mine.txt").exists());
-    assert!(ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Replace).unwrap());
-    assert!(!ground.shelf().join("a/mine.txt").exists());
-    let other = InstallPlan::of(&ground.source(), Name::parse("b")).unwrap();
-    assert!(!other.copy_to(&ground.shelf(), OnConflict::Keep).unwrap());
-    assert!(ground.shelf().join("b/SKILL.md").exists());
+    assert!(fixture.shelf().join("a/mine.txt").exists());
+    assert!(fixture.plan().unwrap().copy_to(&fixture.shelf(), OnConflict::Replace).unwrap());
+    assert!(!fixture.shelf().join("a/mine.txt").exists());
+    let other = InstallPlan::of(&fixture.source(), Name::parse("b")).unwrap();
+    assert!(!other.copy_to(&fixture.shelf(), OnConflict::Keep).unwrap());
+    assert!(fixture.shelf().join("b/SKILL.md").exists());
 }
 
 #[test]
 fn folders_without_a_valid_document_are_rejected() {
-    let ground = Ground::new();
-    ground.write("SKILL.md", "---\nname: A\ndescription: x\n---\nDo it.\n");
-    assert!(ground.refused().contains("SKILL.md:2: invalid name `A`"));
-    fs::remove_file(ground.source().join("SKILL.md")).unwrap();
-    assert!(ground.refused().contains("SKILL.md: file not found"));
-    let error = InstallPlan::of(&ground.folder.path().join("none"), None).unwrap_err();
+    let fixture = Fixture::new();
+    fixture.write("SKILL.md", "---\nname: A\ndescription: x\n---\nDo it.\n");
+    assert!(fixture.refused().contains("SKILL.md:2: invalid name `A`"));
+    fs::remove_file(fixture.source().join("SKILL.md")).unwrap();
+    assert!(fixture.refused().contains("SKILL.md: file not found"));
+    let error = InstallPlan::of(&fixture.folder.path().join("none"), None).unwrap_err();
     assert!(error.message.unwrap().starts_with("cannot read the folder"));
-    fs::write(ground.folder.path().join("file"), "x").unwrap();
-    let error = InstallPlan::of(&ground.folder.path().join("file"), None).unwrap_err();
+    fs::write(fixture.folder.path().join("file"), "x").unwrap();
+    let error = InstallPlan::of(&fixture.folder.path().join("file"), None).unwrap_err();
     assert!(error.message.unwrap().ends_with("is not a folder"));
 }
 
 #[test]
 fn skill_folder_size_and_depth_are_limited() {
-    let ground = Ground::new();
+    let fixture = Fixture::new();
     for number in 1..MAX_FILES {
-        ground.write(&format!("f{number}"), "x");
+        fixture.write(&format!("f{number}"), "x");
     }
-    assert_eq!(ground.plan().unwrap().files.len(), MAX_FILES);
-    ground.write("one-more", "x");
-    assert!(ground.refused().contains("has more than 200 files"));
-    let ground = Ground::new();
-    ground.write("big", vec![b'x'; usize::try_from(MAX_BYTES).unwrap()]);
-    assert!(ground.refused().contains("is larger than 10 MiB"));
-    let ground = Ground::new();
-    ground.write(&format!("{}/f", vec!["d"; MAX_DEPTH - 1].join("/")), "x");
-    ground.plan().unwrap();
-    ground.write(&format!("{}/f", vec!["d"; MAX_DEPTH].join("/")), "x");
-    assert!(ground.refused().contains("is more than 16 folders deep"));
+    assert_eq!(fixture.plan().unwrap().files.len(), MAX_FILES);
+    fixture.write("one-more", "x");
+    assert!(fixture.refused().contains("has more than 200 files"));
+    let fixture = Fixture::new();
+    fixture.write("big", vec![b'x'; usize::try_from(MAX_BYTES).unwrap()]);
+    assert!(fixture.refused().contains("is larger than 10 MiB"));
+    let fixture = Fixture::new();
+    fixture.write(&format!("{}/f", vec!["d"; MAX_DEPTH - 1].join("/")), "x");
+    fixture.plan().unwrap();
+    fixture.write(&format!("{}/f", vec!["d"; MAX_DEPTH].join("/")), "x");
+    assert!(fixture.refused().contains("is more than 16 folders deep"));
 }
 
 #[test]
 fn a_folder_that_grows_during_the_copy_is_not_installed() {
-    let ground = Ground::new();
-    ground.write("data", "x");
-    let plan = ground.plan().unwrap();
-    ground.write("data", vec![b'x'; usize::try_from(MAX_BYTES).unwrap()]);
-    assert!(plan.copy_to(&ground.shelf(), OnConflict::Keep).is_err());
-    assert_eq!(fs::read_dir(ground.shelf()).unwrap().count(), 0);
+    let fixture = Fixture::new();
+    fixture.write("data", "x");
+    let plan = fixture.plan().unwrap();
+    fixture.write("data", vec![b'x'; usize::try_from(MAX_BYTES).unwrap()]);
+    assert!(plan.copy_to(&fixture.shelf(), OnConflict::Keep).is_err());
+    assert_eq!(fs::read_dir(fixture.shelf()).unwrap().count(), 0);
 }
 
 #[test]
 fn links_pipes_and_non_utf8_names_are_rejected() {
     use std::os::unix::fs::symlink;
-    let ground = Ground::new();
-    symlink("/etc/passwd", ground.source().join("link")).unwrap();
-    assert!(ground.refused().ends_with("link is a link; links are not installed"));
-    fs::remove_file(ground.source().join("link")).unwrap();
-    let pipe = ground.source().join("pipe");
+    let fixture = Fixture::new();
+    symlink("/etc/passwd", fixture.source().join("link")).unwrap();
+    assert!(fixture.refused().ends_with("link is a link; links are not installed"));
+    fs::remove_file(fixture.source().join("link")).unwrap();
+    let pipe = fixture.source().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    assert!(ground.refused().ends_with("pipe is neither a file nor a folder"));
+    assert!(fixture.refused().ends_with("pipe is neither a file nor a folder"));
     fs::remove_file(pipe).unwrap();
-    ground.write("a\x1b[2J", "x");
-    let message = ground.refused();
+    fixture.write("a\x1b[2J", "x");
+    let message = fixture.refused();
     assert!(message.ends_with("a\\u{1b}[2J has a name that is not valid UTF-8"), "{message}");
 }
 
 #[test]
 fn only_the_executable_permission_is_copied() {
     use std::os::unix::fs::PermissionsExt;
-    let ground = Ground::new();
-    ground.write("run", "#!/bin/sh\n");
+    let fixture = Fixture::new();
+    fixture.write("run", "#!/bin/sh\n");
     let rights = fs::Permissions::from_mode(0o4755);
-    fs::set_permissions(ground.source().join("run"), rights).unwrap();
-    ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Keep).unwrap();
+    fs::set_permissions(fixture.source().join("run"), rights).unwrap();
+    fixture.plan().unwrap().copy_to(&fixture.shelf(), OnConflict::Keep).unwrap();
     let mode = |path: &str| {
-        fs::metadata(ground.shelf().join("a").join(path)).unwrap().permissions().mode()
+        fs::metadata(fixture.shelf().join("a").join(path)).unwrap().permissions().mode()
     };
     assert_eq!(mode("run") & 0o7000, 0, "not run as somebody else");
     assert_eq!((mode("run") & 0o100, mode("SKILL.md") & 0o100), (0o100, 0));

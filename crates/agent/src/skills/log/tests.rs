@@ -9,13 +9,13 @@ use crate::skills::Name;
 
 const NOW: i64 = 1_785_240_000_000;
 
-struct Ground {
+struct Fixture {
     _folder: tempfile::TempDir,
     places: SkillFolders,
     clock: Arc<ManualClock>,
 }
 
-impl Ground {
+impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let places = SkillFolders::of(folder.path().join("skills"), None, None);
@@ -62,109 +62,109 @@ impl Ground {
 
 #[test]
 fn skill_lifecycle_events_are_counted() {
-    let ground = Ground::new();
-    ground.write("a", "Do it.");
-    let skill = ground.located("a");
-    assert_eq!(ground.counted(|page| page.seen(&skill)), ["created local"]);
-    assert_eq!(ground.counted(|page| page.seen(&skill)), [""; 0]);
+    let fixture = Fixture::new();
+    fixture.write("a", "Do it.");
+    let skill = fixture.located("a");
+    assert_eq!(fixture.counted(|page| page.seen(&skill)), ["created local"]);
+    assert_eq!(fixture.counted(|page| page.seen(&skill)), [""; 0]);
     let first = ["first_use not_applicable 1 local"];
-    assert_eq!(ground.counted(|page| page.used(&skill)), first);
-    ground.write("a", "Do it well.");
+    assert_eq!(fixture.counted(|page| page.used(&skill)), first);
+    fixture.write("a", "Do it well.");
     let patched = ["patched local", "reused reused_after_patch 2 local"];
-    assert_eq!(ground.counted(|page| page.used(&skill)), patched);
+    assert_eq!(fixture.counted(|page| page.used(&skill)), patched);
     let later = Timestamp::from_ms(NOW + 91 * 86_400_000);
-    ground.clock.set(later);
-    assert_eq!(ground.counted(|page| page.seen(&skill)), ["stale local"]);
-    assert_eq!(ground.counted(|page| page.seen(&skill)), [""; 0]);
+    fixture.clock.set(later);
+    assert_eq!(fixture.counted(|page| page.seen(&skill)), ["stale local"]);
+    assert_eq!(fixture.counted(|page| page.seen(&skill)), [""; 0]);
     let away = |page: &mut LogEdit<'_>| page.moved(&skill, State::Archived);
-    assert_eq!(ground.counted(away), ["archived local"]);
+    assert_eq!(fixture.counted(away), ["archived local"]);
     let back = |page: &mut LogEdit<'_>| page.moved(&skill, State::Active);
-    assert_eq!(ground.counted(back), ["restored local"]);
-    assert_eq!(ground.counted(|page| page.seen(&skill)), [""; 0], "not stale at once");
+    assert_eq!(fixture.counted(back), ["restored local"]);
+    assert_eq!(fixture.counted(|page| page.seen(&skill)), [""; 0], "not stale at once");
 }
 
 #[test]
 fn first_use_of_an_unseen_skill_counts_as_created() {
-    let ground = Ground::new();
-    ground.write("a", "Do it.");
-    let skill = ground.located("a");
+    let fixture = Fixture::new();
+    fixture.write("a", "Do it.");
+    let skill = fixture.located("a");
     let both = ["created local", "first_use not_applicable 1 local"];
-    assert_eq!(ground.counted(|page| page.used(&skill)), both);
+    assert_eq!(fixture.counted(|page| page.used(&skill)), both);
 }
 
 #[test]
 fn installations_are_not_creations_and_new_versions_are_edits() {
-    let ground = Ground::new();
-    ground.write("a", "Do it.");
-    let skill = ground.located("a");
+    let fixture = Fixture::new();
+    fixture.write("a", "Do it.");
+    let skill = fixture.located("a");
     let installed = |page: &mut LogEdit<'_>| page.installed(&skill, "/from", false);
-    assert_eq!(ground.counted(installed), ["installed installed"]);
-    assert_eq!(ground.counted(|page| page.seen(&skill)), [""; 0]);
+    assert_eq!(fixture.counted(installed), ["installed installed"]);
+    assert_eq!(fixture.counted(|page| page.seen(&skill)), [""; 0]);
     let again = |page: &mut LogEdit<'_>| page.installed(&skill, "/from", true);
-    assert_eq!(ground.counted(again), [""; 0], "the same once more is no change");
-    ground.write("a", "Do it well.");
-    assert_eq!(ground.counted(again), ["edited installed"]);
-    let record = &ground.log().records().unwrap()["a"];
+    assert_eq!(fixture.counted(again), [""; 0], "the same once more is no change");
+    fixture.write("a", "Do it well.");
+    assert_eq!(fixture.counted(again), ["edited installed"]);
+    let record = &fixture.log().records().unwrap()["a"];
     assert_eq!(record.installed.as_ref().unwrap().from, "/from");
 }
 
 #[test]
 fn a_manually_restored_folder_counts_as_restored() {
-    let ground = Ground::new();
-    ground.write("a", "Do it.");
-    let skill = ground.located("a");
-    ground.counted(|page| page.moved(&skill, State::Archived));
-    assert_eq!(ground.counted(|page| page.seen(&skill)), ["restored local"]);
+    let fixture = Fixture::new();
+    fixture.write("a", "Do it.");
+    let skill = fixture.located("a");
+    fixture.counted(|page| page.moved(&skill, State::Archived));
+    assert_eq!(fixture.counted(|page| page.seen(&skill)), ["restored local"]);
 }
 
 #[test]
 fn rescanning_writes_only_changes() {
-    let ground = Ground::new();
-    let log = ground.log();
+    let fixture = Fixture::new();
+    let log = fixture.log();
     log.notice(&[]).unwrap();
-    assert!(!ground.places.home().exists(), "no skills, no file");
-    ground.write("a", "Do it.");
-    log.notice(&ground.places.catalogue().skills).unwrap();
-    let before = fs::metadata(ground.places.usage()).unwrap().modified().unwrap();
-    log.notice(&ground.places.catalogue().skills).unwrap();
-    assert_eq!(fs::metadata(ground.places.usage()).unwrap().modified().unwrap(), before);
+    assert!(!fixture.places.home().exists(), "no skills, no file");
+    fixture.write("a", "Do it.");
+    log.notice(&fixture.places.catalogue().skills).unwrap();
+    let before = fs::metadata(fixture.places.usage()).unwrap().modified().unwrap();
+    log.notice(&fixture.places.catalogue().skills).unwrap();
+    assert_eq!(fs::metadata(fixture.places.usage()).unwrap().modified().unwrap(), before);
 }
 
 #[test]
 fn an_unparsable_file_is_reported_and_unchanged() {
-    let ground = Ground::new();
-    ground.write("a", "Do it.");
-    fs::write(ground.places.usage(), "{\"skills\": [").unwrap();
-    let error = ground.log().used(&ground.located("a")).unwrap_err();
+    let fixture = Fixture::new();
+    fixture.write("a", "Do it.");
+    fs::write(fixture.places.usage(), "{\"skills\": [").unwrap();
+    let error = fixture.log().used(&fixture.located("a")).unwrap_err();
     assert!(error.line().contains("cannot parse"), "{}", error.line());
-    assert_eq!(fs::read_to_string(ground.places.usage()).unwrap(), "{\"skills\": [");
+    assert_eq!(fs::read_to_string(fixture.places.usage()).unwrap(), "{\"skills\": [");
 }
 
 #[test]
 fn concurrent_uses_are_summed() {
-    let ground = Ground::new();
-    ground.write("a", "Do it.");
-    let skill = ground.located("a");
+    let fixture = Fixture::new();
+    fixture.write("a", "Do it.");
+    let skill = fixture.located("a");
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| (0..5).for_each(|_| ground.log().used(&skill).unwrap()));
+            scope.spawn(|| (0..5).for_each(|_| fixture.log().used(&skill).unwrap()));
         }
     });
-    assert_eq!(ground.log().records().unwrap()["a"].uses, 20);
+    assert_eq!(fixture.log().records().unwrap()["a"].uses, 20);
 }
 
 #[test]
 fn the_number_of_records_is_limited() {
-    let ground = Ground::new();
-    ground.write("a", "Do it.");
-    let log = ground.log();
+    let fixture = Fixture::new();
+    fixture.write("a", "Do it.");
+    let log = fixture.log();
     let mut page = log.open().unwrap();
     for number in 0..MAX_RECORDS {
         let seen_ms = i64::try_from(number).unwrap();
         page.records
             .insert(format!("/p/{number}"), SkillRecord { seen_ms, ..SkillRecord::default() });
     }
-    page.used(&ground.located("a"));
+    page.used(&fixture.located("a"));
     page.close().unwrap();
     let records = log.records().unwrap();
     assert_eq!(records.len(), MAX_RECORDS);

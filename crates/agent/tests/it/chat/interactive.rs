@@ -3,17 +3,17 @@
 use agent_test_support::upstream::Step;
 use rustix::process::Signal;
 
-use super::{Ground, says, settings};
+use super::{Fixture, says, settings};
 
 #[test]
 fn later_turns_include_the_earlier_ones() {
-    let ground = Ground::new();
-    ground.script(vec![says("Hello you."), says("You said hi."), says("Bye.")]);
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    fixture.script(vec![says("Hello you."), says("You said hi."), says("Bye.")]);
+    let mut person = fixture.person(&[]);
     assert_eq!(person.says("hi there"), "Hello you.");
     assert!(person.says("what did I say?").contains("hi"));
     assert_eq!(person.says("good bye"), "Bye.");
-    let sent: Vec<String> = ground
+    let sent: Vec<String> = fixture
         .last_messages()
         .into_iter()
         .filter(|(role, _)| role != "system")
@@ -29,17 +29,17 @@ fn later_turns_include_the_earlier_ones() {
     person.types("\x04");
     let (code, screen) = person.finish();
     assert_eq!(code, 0, "{screen}");
-    settings().bind(|| insta::assert_snapshot!(ground.plain(&screen)));
+    settings().bind(|| insta::assert_snapshot!(fixture.plain(&screen)));
 }
 
 #[test]
 fn ctrl_c_stops_an_answer_and_the_chat_continues() {
-    let ground = Ground::new();
-    ground.script(vec![Step::HangMid, says("Here I am.")]);
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    fixture.script(vec![Step::HangMid, says("Here I am.")]);
+    let mut person = fixture.person(&[]);
     let (prompts, _) = person.here();
     person.enters("tell me a long story");
-    agent_test_support::wait::eventually("it is asked", || ground.upstream.in_flight() == 1);
+    agent_test_support::wait::eventually("it is asked", || fixture.upstream.in_flight() == 1);
     person.sees("tell");
     person.types("\x03").awaits_prompt(prompts + 1);
     person.sees("stopped");
@@ -50,48 +50,48 @@ fn ctrl_c_stops_an_answer_and_the_chat_continues() {
 
 #[test]
 fn ctrl_c_clears_the_line_and_a_second_one_exits() {
-    let ground = Ground::new();
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    let mut person = fixture.person(&[]);
     person.types("half a thought").sees("half a thought");
     person.types("\x03").awaits_prompt(2);
     person.sees("Press Ctrl-C again");
     person.types("\x03");
     let (code, screen) = person.finish();
     assert_eq!(code, 0, "{screen}");
-    assert!(ground.upstream.completions().is_empty());
+    assert!(fixture.upstream.completions().is_empty());
     assert!(!screen.contains("--resume"), "nothing was said, so nothing is kept: {screen}");
-    assert!(!ground.bench.home().join("chat/sessions").exists());
+    assert!(!fixture.agent.home().join("chat/sessions").exists());
 }
 
 #[test]
 fn multi_line_messages_are_sent_as_one() {
-    let ground = Ground::new();
-    ground.script(vec![says("One."), says("Two."), says("Three.")]);
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    fixture.script(vec![says("One."), says("Two."), says("Three.")]);
+    let mut person = fixture.person(&[]);
     person.types("first \\\r").sees(". ");
     person.says("second");
-    assert_eq!(ground.last_messages().last().unwrap().1, "first \nsecond");
+    assert_eq!(fixture.last_messages().last().unwrap().1, "first \nsecond");
     person.types("first\x1b\r").sees_times(". ", 2);
     person.says("second");
-    assert_eq!(ground.last_messages().last().unwrap().1, "first\nsecond");
+    assert_eq!(fixture.last_messages().last().unwrap().1, "first\nsecond");
     person.says("\x1b[200~make \\\n  all\n/quit\x1b[201~ now");
-    assert_eq!(ground.last_messages().last().unwrap().1, "make \\\n  all\n/quit now");
+    assert_eq!(fixture.last_messages().last().unwrap().1, "make \\\n  all\n/quit now");
     person.types("\x04");
     assert_eq!(person.finish().0, 0);
 }
 
 #[test]
 fn commands_are_completed_and_typos_get_a_suggestion() {
-    let ground = Ground::new();
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    let mut person = fixture.person(&[]);
     person.types("/he\t").sees("> /help");
     let help = person.says("");
     assert!(help.contains("/reload-mcp"), "{help}");
     let wrong = person.says("/modle");
     assert!(wrong.contains("did you mean `/model`?"), "{wrong}");
-    ground.script(vec![says("A folder.")]);
+    fixture.script(vec![says("A folder.")]);
     assert_eq!(person.says("//etc?"), "A folder.");
-    assert_eq!(ground.last_messages().last().unwrap().1, "/etc?");
+    assert_eq!(fixture.last_messages().last().unwrap().1, "/etc?");
     person.says("/quit_");
     person.enters("/quit");
     assert_eq!(person.finish().0, 0);
@@ -99,10 +99,10 @@ fn commands_are_completed_and_typos_get_a_suggestion() {
 
 #[test]
 fn switching_the_model_keeps_the_conversation() {
-    let ground = Ground::new();
-    ground.script(vec![says("I am the first.")]);
-    ground.upstream.script("second", vec![says("I am the second.")]);
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    fixture.script(vec![says("I am the first.")]);
+    fixture.upstream.script("second", vec![says("I am the second.")]);
+    let mut person = fixture.person(&[]);
     person.says("who are you?");
     let list = person.says("/model");
     assert!(list.contains("* ollama/first") || list.contains("*  ollama/first"), "{list}");
@@ -110,7 +110,7 @@ fn switching_the_model_keeps_the_conversation() {
     assert!(wrong.contains("did you mean `ollama/second`?"), "{wrong}");
     assert!(person.says("/model ollama/second").contains("switched to ollama/second"));
     assert_eq!(person.says("and you?"), "I am the second.");
-    let sent = ground.last_messages();
+    let sent = fixture.last_messages();
     assert!(sent.contains(&("assistant".to_owned(), "I am the first.".to_owned())), "{sent:?}");
     person.types("\x04");
     assert_eq!(person.finish().0, 0);
@@ -118,15 +118,15 @@ fn switching_the_model_keeps_the_conversation() {
 
 #[test]
 fn requests_are_retried_until_the_service_is_back() {
-    let mut ground = Ground::new();
-    ground.script(vec![says("One."), says("Two.")]);
-    let mut person = ground.person(&[]);
+    let mut fixture = Fixture::new();
+    fixture.script(vec![says("One."), says("Two.")]);
+    let mut person = fixture.person(&[]);
     assert_eq!(person.says("first"), "One.");
-    ground.down();
+    fixture.down();
     let (prompts, _) = person.here();
     person.enters("second");
     person.sees("waiting:");
-    ground.up();
+    fixture.up();
     person.awaits_prompt(prompts + 1).sees("Two.");
     person.types("\x04");
     assert_eq!(person.finish().0, 0);
@@ -134,9 +134,9 @@ fn requests_are_retried_until_the_service_is_back() {
 
 #[test]
 fn a_rejected_request_is_reported_and_the_chat_continues() {
-    let ground = Ground::new();
-    ground.script(vec![Step::Status(400), says("Better.")]);
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    fixture.script(vec![Step::Status(400), says("Better.")]);
+    let mut person = fixture.person(&[]);
     let refused = person.says("first");
     assert!(refused.contains("error:"), "{refused}");
     assert_eq!(person.says("second"), "Better.");
@@ -146,8 +146,8 @@ fn a_rejected_request_is_reported_and_the_chat_continues() {
 
 #[test]
 fn a_signal_at_the_prompt_exits_and_restores_the_terminal() {
-    let ground = Ground::new();
-    let person = ground.person(&[]);
+    let fixture = Fixture::new();
+    let person = fixture.person(&[]);
     person.signal(Signal::TERM);
     assert_eq!(person.finish().0, 143);
 }
@@ -155,27 +155,27 @@ fn a_signal_at_the_prompt_exits_and_restores_the_terminal() {
 #[test]
 fn input_history_is_readable_only_by_the_owner() {
     use std::os::unix::fs::PermissionsExt;
-    let ground = Ground::new();
-    ground.script(vec![says("One."), says("Two.")]);
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    fixture.script(vec![says("One."), says("Two.")]);
+    let mut person = fixture.person(&[]);
     person.says("remember me");
     person.kill();
-    let path = ground.bench.home().join("chat/history");
+    let path = fixture.agent.home().join("chat/history");
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let mut person = ground.person(&[]);
+    let mut person = fixture.person(&[]);
     person.types("\x1b[A").sees("> remember me");
     person.says("");
-    assert_eq!(ground.last_messages().last().unwrap().1, "remember me");
+    assert_eq!(fixture.last_messages().last().unwrap().1, "remember me");
     person.types("\x04");
     assert_eq!(person.finish().0, 0);
 }
 
 #[test]
 fn control_characters_of_a_model_are_escaped() {
-    let ground = Ground::new();
-    ground.script(vec![says("clear \x1b[2J and \x1b]0;title\x07 this \u{9b}2J")]);
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    fixture.script(vec![says("clear \x1b[2J and \x1b]0;title\x07 this \u{9b}2J")]);
+    let mut person = fixture.person(&[]);
     let shown = person.says("be nasty");
     assert_eq!(shown, "clear \\u{1b}[2J and \\u{1b}]0;title\\u{7} this \\u{9b}2J");
     person.types("\x04");
@@ -184,33 +184,33 @@ fn control_characters_of_a_model_are_escaped() {
 
 #[test]
 fn a_signal_during_an_answer_exits() {
-    let ground = Ground::new();
-    ground.script(vec![Step::HangMid]);
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    fixture.script(vec![Step::HangMid]);
+    let mut person = fixture.person(&[]);
     person.enters("tell me a long story");
-    agent_test_support::wait::eventually("it is asked", || ground.upstream.in_flight() == 1);
+    agent_test_support::wait::eventually("it is asked", || fixture.upstream.in_flight() == 1);
     person.signal(Signal::TERM);
     assert_eq!(person.finish().0, 143);
 }
 
 #[test]
 fn a_closed_terminal_ends_the_program() {
-    let ground = Ground::new();
-    ground.script(vec![Step::HangMid]);
-    assert_eq!(ground.person(&[]).hangs_up(), Some(129));
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    fixture.script(vec![Step::HangMid]);
+    assert_eq!(fixture.person(&[]).hangs_up(), Some(129));
+    let mut person = fixture.person(&[]);
     person.enters("tell me a long story");
-    agent_test_support::wait::eventually("it is asked", || ground.upstream.in_flight() == 1);
+    agent_test_support::wait::eventually("it is asked", || fixture.upstream.in_flight() == 1);
     assert_eq!(person.hangs_up(), Some(143));
 }
 
 #[test]
 fn text_is_rendered_before_its_paragraph_ends() {
-    let ground = Ground::new();
+    let fixture = Fixture::new();
     let first = "- The **tide** rises and falls twice a day because the Moon pulls at the water \
                  of the _nearer_ side more ";
-    ground.script(vec![Step::GateBetween(first, "than at the rest.\n- That is `all`.\n")]);
-    let mut person = ground.person(&[]);
+    fixture.script(vec![Step::GateBetween(first, "than at the rest.\n- That is `all`.\n")]);
+    let mut person = fixture.person(&[]);
     let (prompts, row) = person.here();
     person.enters("why are there tides?").sees("nearer side more");
     // The model server waits, so this is all that it has sent.
@@ -220,7 +220,7 @@ fn text_is_rendered_before_its_paragraph_ends() {
         "• The tide rises and falls twice a day because the Moon pulls at the water of\n  the nearer \
          side more"
     );
-    ground.upstream.open_gate();
+    fixture.upstream.open_gate();
     person.awaits_prompt(prompts + 1);
     assert_eq!(
         said(person.text()).trim_end_matches(['>', '\n']),
@@ -234,12 +234,12 @@ fn text_is_rendered_before_its_paragraph_ends() {
 #[test]
 fn markdown_is_rendered_only_at_a_terminal() {
     let text = "Some **bold** words.\n\n- an item\n";
-    let ground = Ground::new();
-    ground.script(vec![says(text), says(text)]);
-    let mut person = ground.person(&[]);
+    let fixture = Fixture::new();
+    fixture.script(vec![says(text), says(text)]);
+    let mut person = fixture.person(&[]);
     let shown = person.says("show me");
     assert!(shown.contains("Some bold words.") && !shown.contains("**"), "{shown}");
     person.types("\x04");
     assert_eq!(person.finish().0, 0);
-    assert_eq!(ground.piped(&[], "show me\n").stdout, text);
+    assert_eq!(fixture.piped(&[], "show me\n").stdout, text);
 }

@@ -5,16 +5,16 @@ use std::fs;
 use agent_test_support::mcp::{everything_stdio, filesystem_stdio};
 use serde_json::json;
 
-use super::{Ground, calls, entry, says};
+use super::{Fixture, calls, entry, says};
 
 /// A file server that is not trusted, and the folder it may write to.
-fn untrusted() -> (Ground, std::path::PathBuf) {
-    let ground = Ground::new();
-    let folder = ground.bench.work().join("files");
+fn untrusted() -> (Fixture, std::path::PathBuf) {
+    let fixture = Fixture::new();
+    let folder = fixture.agent.work().join("files");
     fs::create_dir(&folder).unwrap();
     let folder = fs::canonicalize(folder).unwrap();
-    ground.configure(&entry("files", &filesystem_stdio(&folder), "    trust: untrusted\n"));
-    (ground, folder)
+    fixture.configure(&entry("files", &filesystem_stdio(&folder), "    trust: untrusted\n"));
+    (fixture, folder)
 }
 
 fn writes(folder: &std::path::Path, name: &str) -> agent_test_support::upstream::Step {
@@ -24,13 +24,13 @@ fn writes(folder: &std::path::Path, name: &str) -> agent_test_support::upstream:
 
 #[test]
 fn tool_calls_are_shown_with_duration_and_size() {
-    let ground = Ground::new();
-    ground.configure(&entry("all", &everything_stdio(), ""));
-    ground.script(vec![
+    let fixture = Fixture::new();
+    fixture.configure(&entry("all", &everything_stdio(), ""));
+    fixture.script(vec![
         calls("mcp__all__echo", &json!({"message": "hello"})),
         says("It said hello."),
     ]);
-    let mut person = ground.person_with_servers(&[]);
+    let mut person = fixture.person_with_servers(&[]);
     let shown = person.says("say hello");
     let (call, answer) = shown.split_once('\n').unwrap();
     assert!(call.starts_with("✓ mcp__all__echo {\"message\":\"hello\"} "), "{shown}");
@@ -42,8 +42,8 @@ fn tool_calls_are_shown_with_duration_and_size() {
 
 #[test]
 fn an_untrusted_server_writes_only_after_approval() {
-    let (ground, folder) = untrusted();
-    ground.script(vec![
+    let (fixture, folder) = untrusted();
+    fixture.script(vec![
         writes(&folder, "once"),
         says("Written once."),
         writes(&folder, "never"),
@@ -53,7 +53,7 @@ fn an_untrusted_server_writes_only_after_approval() {
         writes(&folder, "again"),
         says("Written again."),
     ]);
-    let mut person = ground.person_with_servers(&["--yes"]);
+    let mut person = fixture.person_with_servers(&["--yes"]);
     let ask = |person: &mut super::Screen, words: &str, answer: &str, times: usize| {
         let (prompts, _) = person.here();
         person.enters(words).sees_times("[s]top the task:", times);
@@ -65,7 +65,7 @@ fn an_untrusted_server_writes_only_after_approval() {
     ask(&mut person, "two", "no\n", 2);
     person.sees("Not written.");
     assert!(!folder.join("never").exists());
-    let told = ground.last_messages();
+    let told = fixture.last_messages();
     assert_eq!(told.last().unwrap().1, "not run: the user declined the call");
     ask(&mut person, "three", "always\n", 3);
     assert!(folder.join("always").exists());
@@ -78,9 +78,9 @@ fn an_untrusted_server_writes_only_after_approval() {
 
 #[test]
 fn stop_at_an_approval_ends_only_the_answer() {
-    let (ground, folder) = untrusted();
-    ground.script(vec![writes(&folder, "x"), says("Fine, something else.")]);
-    let mut person = ground.person_with_servers(&[]);
+    let (fixture, folder) = untrusted();
+    fixture.script(vec![writes(&folder, "x"), says("Fine, something else.")]);
+    let mut person = fixture.person_with_servers(&[]);
     let (prompts, _) = person.here();
     person.enters("one").sees("[s]top the task:");
     person.types("s\n").awaits_prompt(prompts + 1);
@@ -93,15 +93,15 @@ fn stop_at_an_approval_ends_only_the_answer() {
 
 #[test]
 fn ctrl_c_at_an_approval_ends_only_the_answer() {
-    let (ground, folder) = untrusted();
-    ground.script(vec![writes(&folder, "x"), says("I am here.")]);
-    let mut person = ground.person_with_servers(&[]);
+    let (fixture, folder) = untrusted();
+    fixture.script(vec![writes(&folder, "x"), says("I am here.")]);
+    let mut person = fixture.person_with_servers(&[]);
     let (prompts, _) = person.here();
     person.enters("one").sees("[s]top the task:");
     person.types("\x03").awaits_prompt(prompts + 1);
     assert_eq!(person.says("two"), "I am here.");
     assert!(!folder.join("x").exists());
-    let sent = ground.last_messages();
+    let sent = fixture.last_messages();
     let is_closed = |(role, text): &(String, String)| {
         role == "tool" && text.contains("it may or may not have run")
     };

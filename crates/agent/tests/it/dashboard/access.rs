@@ -24,8 +24,8 @@ fn session(dashboard: &Dashboard) -> (String, String) {
 
 #[test]
 fn only_the_browser_that_opened_the_link_is_authorized() {
-    let world = world();
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
     for path in ["/", "/servers", "/chats", "/metrics/", "/metrics/data.json", "/no-such-page"] {
         let answer = dashboard.get(path, "");
         assert_eq!(answer.status, 401, "{path}");
@@ -56,8 +56,8 @@ fn only_the_browser_that_opened_the_link_is_authorized() {
 
 #[test]
 fn foreign_host_headers_are_rejected() {
-    let world = world();
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
     let (cookie, _) = session(&dashboard);
     let port = dashboard.port();
     for host in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1", "127.0.0.1:1", ""] {
@@ -73,10 +73,10 @@ fn foreign_host_headers_are_rejected() {
 
 #[test]
 fn only_same_origin_forms_are_accepted() {
-    let world = world();
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
     let (cookie, csrf) = session(&dashboard);
-    let (port, before) = (dashboard.port(), config(&world));
+    let (port, before) = (dashboard.port(), config(&setup));
     let status = |origin: &str, csrf: &str, more: &str| {
         let body = format!("csrf={csrf}");
         let request = format!(
@@ -97,37 +97,37 @@ fn only_same_origin_forms_are_accepted() {
         (&own, &csrf, "Sec-Fetch-Site: cross-site\r\n"),
     ] {
         assert_eq!(status(origin, csrf, more), 403, "{origin:?} {csrf} {more}");
-        assert_eq!(config(&world), before);
+        assert_eq!(config(&setup), before);
     }
     assert_eq!(status(&own, &csrf, "Sec-Fetch-Site: same-origin\r\n"), 303);
-    assert!(!config(&world).contains("  all:"));
+    assert!(!config(&setup).contains("  all:"));
 }
 
 #[test]
 fn a_later_command_opens_the_running_dashboard() {
-    let world = world();
-    let dashboard = Dashboard::start(&world);
-    let second = world.agent(&["--json", "dashboard", "--no-open"]);
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
+    let second = setup.agent(&["--json", "dashboard", "--no-open"]);
     assert_eq!(second.code, 0, "{}", second.transcript());
     let said: Value = serde_json::from_str(&second.stdout).unwrap();
     let link = said["address"].as_str().unwrap();
     assert!(link.starts_with(&dashboard.origin()), "{link}");
     assert_ne!(link, dashboard.link);
-    let socket = world.ground.bench.home().join("dashboard.sock");
+    let socket = setup.fixture.agent.home().join("dashboard.sock");
     let mode =
         std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&socket).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
     // One that was killed leaves its socket, which the next one takes over.
     drop(dashboard);
     assert!(socket.exists());
-    let next = Dashboard::start(&world);
+    let next = Dashboard::start(&setup);
     assert_eq!(next.get("/", "").status, 401);
 }
 
 #[test]
 fn a_signal_stops_the_dashboard_and_removes_its_socket() {
-    let world = world();
-    let mut dashboard = Dashboard::start(&world);
+    let setup = setup();
+    let mut dashboard = Dashboard::start(&setup);
     let id = dashboard.program.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     let mut code = None;
@@ -136,5 +136,5 @@ fn a_signal_stops_the_dashboard_and_removes_its_socket() {
         code.is_some()
     });
     assert!(code.unwrap().success());
-    assert!(!world.ground.bench.home().join("dashboard.sock").exists());
+    assert!(!setup.fixture.agent.home().join("dashboard.sock").exists());
 }

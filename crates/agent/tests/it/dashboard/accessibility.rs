@@ -35,15 +35,15 @@ fn check(dashboard: &Dashboard, browser: &Browser, name: &str) {
 
 #[test]
 fn pages_are_accessible_light_dark_and_on_a_phone() {
-    let world = world();
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
     for (name, width, scheme) in [
         ("light", 1280, ColorScheme::Light),
         ("dark", 1280, ColorScheme::Dark),
         ("phone", 360, ColorScheme::Light),
     ] {
         let browser = Browser::start(width, 900, scheme);
-        let run = world.agent(&["--json", "dashboard", "--no-open"]);
+        let run = setup.agent(&["--json", "dashboard", "--no-open"]);
         let said: Value = serde_json::from_str(&run.stdout).unwrap();
         browser.goto(said["address"].as_str().unwrap());
         check(&dashboard, &browser, name);
@@ -52,8 +52,8 @@ fn pages_are_accessible_light_dark_and_on_a_phone() {
 
 #[test]
 fn idle_memory_is_limited() {
-    let world = world();
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
     // What it uses beyond its own memory is shared with every other run of the program.
     let status = fs::read_to_string(format!("/proc/{}/status", dashboard.program.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();

@@ -24,16 +24,16 @@ fn idle(browser: &Browser) {
 
 #[test]
 fn tools_run_only_after_approval() {
-    let world = world();
-    let path = world.ground.bench.work().join("notes/made.txt");
+    let setup = setup();
+    let path = setup.fixture.agent.work().join("notes/made.txt");
     let write = json!({"path": path, "content": "made by a model"});
-    world.script(vec![
+    setup.script(vec![
         calls("mcp__all__echo", &json!({"message": "loud"})),
         calls("mcp__files__write_file", &write),
         calls("mcp__files__write_file", &write),
         says("I wrote **the file**."),
     ]);
-    let dashboard = Dashboard::start(&world);
+    let dashboard = Dashboard::start(&setup);
     let browser = dashboard.browser();
     begin(&browser, &dashboard, "write a file");
     shows(&browser, "#question-body", "made by a model");
@@ -55,7 +55,7 @@ fn tools_run_only_after_approval() {
     shows(&browser, "#messages summary", "Result of mcp__all__echo");
 
     // It can be continued, found, exported and deleted.
-    world.script(vec![says("Nothing more.")]);
+    setup.script(vec![says("Nothing more.")]);
     fill(&browser, "#text", "anything else?");
     press(&browser, "Send");
     shows(&browser, "#messages .text", "Nothing more.");
@@ -77,12 +77,12 @@ fn tools_run_only_after_approval() {
 
 #[test]
 fn elicitation_shows_a_form_and_answers_can_be_stopped() {
-    let world = world();
-    world.script(vec![
+    let setup = setup();
+    setup.script(vec![
         calls("mcp__all__trigger_elicitation_request", &json!({})),
         says("Thank you."),
     ]);
-    let dashboard = Dashboard::start(&world);
+    let dashboard = Dashboard::start(&setup);
     let browser = dashboard.browser();
     begin(&browser, &dashboard, "ask me");
     shows(&browser, "#question-title", "The server all asks");
@@ -93,18 +93,18 @@ fn elicitation_shows_a_form_and_answers_can_be_stopped() {
     );
     press(&browser, "Send");
     shows(&browser, "#messages .text", "Thank you.");
-    let asked = world.ground.upstream.completions();
+    let asked = setup.fixture.upstream.completions();
     let last = asked.last().unwrap().json().to_string();
     assert!(last.contains("Ada"), "{last}");
     idle(&browser);
 
-    world.script(vec![Step::Gate]);
+    setup.script(vec![Step::Gate]);
     fill(&browser, "#text", "wait");
     press(&browser, "Send");
     press(&browser, "Stop");
     idle(&browser);
-    world.ground.upstream.open_gate();
-    world.script(vec![says("Still here.")]);
+    setup.fixture.upstream.open_gate();
+    setup.script(vec![says("Still here.")]);
     fill(&browser, "#text", "again");
     press(&browser, "Send");
     shows(&browser, "#messages .text", "Still here.");
@@ -112,9 +112,9 @@ fn elicitation_shows_a_form_and_answers_can_be_stopped() {
 
 #[test]
 fn conversations_survive_a_killed_dashboard() {
-    let world = world();
-    world.script(vec![says("The first answer."), Step::Gate]);
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    setup.script(vec![says("The first answer."), Step::Gate]);
+    let dashboard = Dashboard::start(&setup);
     let browser = dashboard.browser();
     begin(&browser, &dashboard, "first");
     shows(&browser, "#messages .text", "The first answer.");
@@ -124,9 +124,9 @@ fn conversations_survive_a_killed_dashboard() {
     shows(&browser, "#messages", "second");
     let path = browser.eval("return location.pathname").as_str().unwrap().to_owned();
     drop(dashboard);
-    world.ground.upstream.open_gate();
-    world.script(vec![says("The last answer.")]);
-    let dashboard = Dashboard::start(&world);
+    setup.fixture.upstream.open_gate();
+    setup.script(vec![says("The last answer.")]);
+    let dashboard = Dashboard::start(&setup);
     browser.goto(&dashboard.link);
     browser.goto(&format!("{}{path}", dashboard.origin()));
     shows(&browser, "#messages", "The first answer.");
@@ -142,9 +142,9 @@ fn conversations_survive_a_killed_dashboard() {
 
 #[test]
 fn a_running_conversation_uses_an_edited_server() {
-    let world = world();
-    world.script(vec![says("Hello.")]);
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    setup.script(vec![says("Hello.")]);
+    let dashboard = Dashboard::start(&setup);
     let browser = dashboard.browser();
     begin(&browser, &dashboard, "hello");
     shows(&browser, "#messages .text", "Hello.");
@@ -154,11 +154,11 @@ fn a_running_conversation_uses_an_edited_server() {
     press(&browser, "Save");
     shows(&browser, "#notice", "The configuration is saved");
     browser.goto(&chat);
-    let tools = || world.ground.upstream.completions().last().unwrap().json()["tools"].to_string();
+    let tools = || setup.fixture.upstream.completions().last().unwrap().json()["tools"].to_string();
     assert!(tools().contains("mcp__all__echo"));
     // The server lists its tools again while the conversation continues.
     agent_test_support::wait::eventually("the tool is gone", || {
-        world.script(vec![says("Yes?")]);
+        setup.script(vec![says("Yes?")]);
         fill(&browser, "#text", "and now?");
         press(&browser, "Send");
         idle(&browser);

@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn servers_are_watched_toggled_and_removed() {
-    let world = world();
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
     let browser = dashboard.browser();
     browser.goto(&format!("{}/servers", dashboard.origin()));
     for name in ["files", "all"] {
@@ -20,8 +20,8 @@ fn servers_are_watched_toggled_and_removed() {
     shows(&browser, ".facts", "secure-filesystem-server");
     press(&browser, "Disable");
     shows(&browser, "#notice", "The server is disabled");
-    assert!(config(&world).contains("timeout: 60 # seconds"), "{}", config(&world));
-    assert!(config(&world).contains("enabled: false"), "{}", config(&world));
+    assert!(config(&setup).contains("timeout: 60 # seconds"), "{}", config(&setup));
+    assert!(config(&setup).contains("enabled: false"), "{}", config(&setup));
     shows(&browser, ".facts", "disabled");
     press(&browser, "Enable");
     shows(&browser, "#notice", "The server is enabled");
@@ -34,14 +34,14 @@ fn servers_are_watched_toggled_and_removed() {
     press(&browser, "Remove");
     press(&browser, "Remove all");
     shows(&browser, "#notice", "The server is removed");
-    let text = config(&world);
+    let text = config(&setup);
     assert!(!text.contains("  all:") && text.contains("# my notes"), "{text}");
 }
 
 #[test]
 fn every_key_can_be_edited_with_its_documentation() {
-    let world = world();
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
     let browser = dashboard.browser();
     let edit = format!("{}/servers/files/edit", dashboard.origin());
     browser.goto(&edit);
@@ -60,22 +60,22 @@ fn every_key_can_be_edited_with_its_documentation() {
     fill(&browser, "[name='key.trust']", "");
     press(&browser, "Save");
     shows(&browser, "#notice", "The configuration is saved");
-    let text = config(&world);
+    let text = config(&setup);
     assert!(text.contains("timeout: 90 # seconds") && text.contains("write_file"), "{text}");
     assert!(!text.contains("trust:") && text.contains("# my notes"), "{text}");
 }
 
 #[test]
 fn tools_are_filtered_and_tested() {
-    let world = world();
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
     let browser = dashboard.browser();
     let tools = format!("{}/servers/all/tools", dashboard.origin());
     browser.goto(&tools);
     browser.click("input[name=use][value='get-env']");
     press(&browser, "Save");
     shows(&browser, "#notice", "The configuration is saved");
-    assert!(config(&world).contains("get-env"), "{}", config(&world));
+    assert!(config(&setup).contains("get-env"), "{}", config(&setup));
     browser.goto(&tools);
     let is_off = "return document.querySelector(\"input[name=use][value='get-env']\").checked";
     assert_eq!(browser.eval(is_off), false);
@@ -96,7 +96,7 @@ fn tools_are_filtered_and_tested() {
     );
     // An untrusted tool needs its check mark.
     browser.goto(&format!("{}/servers/files/tools/write_file", dashboard.origin()));
-    let path = world.ground.bench.work().join("notes/new.txt");
+    let path = setup.fixture.agent.work().join("notes/new.txt");
     fill(&browser, "[name='argument.path']", &path.display().to_string());
     fill(&browser, "[name='argument.content']", "hello");
     press(&browser, "Call");
@@ -110,8 +110,8 @@ fn tools_are_filtered_and_tested() {
 
 #[test]
 fn servers_are_added_after_their_command_was_confirmed() {
-    let world = world();
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
     let browser = dashboard.browser();
     browser.goto(&format!("{}/servers-add", dashboard.origin()));
     fill(
@@ -122,7 +122,7 @@ fn servers_are_added_after_their_command_was_confirmed() {
     press(&browser, "Check");
     shows(&browser, "main", "it runs a shell");
     shows(&browser, "main", "sh -c cat");
-    assert!(!config(&world).contains("pasted"));
+    assert!(!config(&setup).contains("pasted"));
     press(&browser, "Cancel");
     let server = everything_stdio();
     fill(&browser, "#name", "typed");
@@ -136,7 +136,7 @@ fn servers_are_added_after_their_command_was_confirmed() {
     shows(&browser, "main", "This starts a program on this machine");
     press(&browser, "Add");
     shows(&browser, "#notice", "The server is added");
-    assert!(config(&world).contains("  typed:"), "{}", config(&world));
+    assert!(config(&setup).contains("  typed:"), "{}", config(&setup));
     browser.goto(&format!("{}/servers-add", dashboard.origin()));
     fill(&browser, "#pasted", "{\"mcpServers\": 7}");
     press(&browser, "Check");
@@ -145,14 +145,14 @@ fn servers_are_added_after_their_command_was_confirmed() {
 
 #[test]
 fn a_link_is_installed_once_and_only_by_its_dialog() {
-    let world = world();
-    let dashboard = Dashboard::start(&world);
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
     let browser = dashboard.browser();
     let hidden = format!("{}\u{202e}", " ".repeat(4000));
     let entry = serde_json::json!({"command": "python3", "args": ["-c", "print(1)", hidden], "env": {"LD_PRELOAD": "/tmp/x.so"}});
-    let link = mcp_client::install_link::make("files", entry.as_object().unwrap()).unwrap();
+    let link = mcp_client::install_link::build("files", entry.as_object().unwrap()).unwrap();
     let open = |link: &str| {
-        let run = world.agent(&["--json", "dashboard", "--no-open", "--link", link]);
+        let run = setup.agent(&["--json", "dashboard", "--no-open", "--link", link]);
         let said: Value = serde_json::from_str(&run.stdout).unwrap();
         said["address"].as_str().unwrap().to_owned()
     };
@@ -163,29 +163,29 @@ fn a_link_is_installed_once_and_only_by_its_dialog() {
     shows(&browser, "main", "LD_PRELOAD");
     shows(&browser, "main", "it may execute code in its arguments");
     shows(&browser, "main", "A server of this name exists already");
-    let before = config(&world);
+    let before = config(&setup);
     press(&browser, "Install");
     shows(&browser, "#notice", "exists already");
-    assert_eq!(config(&world), before);
+    assert_eq!(config(&setup), before);
     let dialog = browser.address();
     fill(&browser, "#name", "linked");
     press(&browser, "Install");
     shows(&browser, "#notice", "The server is added");
-    assert!(config(&world).contains("  linked:"));
+    assert!(config(&setup).contains("  linked:"));
     browser.goto(&dialog);
     shows(&browser, "#notice", "answered already");
-    let refused = mcp_client::install_link::make("other", entry.as_object().unwrap()).unwrap();
+    let refused = mcp_client::install_link::build("other", entry.as_object().unwrap()).unwrap();
     browser.goto(&open(&refused));
     press(&browser, "Cancel");
     heading(&browser, "Servers");
-    assert!(!config(&world).contains("other"));
+    assert!(!config(&setup).contains("other"));
     browser.goto(&open("agent://mcp/install?name=x"));
     shows(&browser, "#notice", "rejected");
 }
 
 #[test]
 fn names_and_texts_of_servers_are_escaped() {
-    let world = World::new();
+    let setup = Setup::new();
     let hostile = r#"
 import sys, json
 for line in sys.stdin:
@@ -202,13 +202,13 @@ for line in sys.stdin:
         result = {}
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 "#;
-    let script = world.ground.bench.work().join("hostile.py");
+    let script = setup.fixture.agent.work().join("hostile.py");
     fs::write(&script, hostile).unwrap();
-    world.configure(&format!(
+    setup.configure(&format!(
         "mcp_servers:\n  hostile:\n    command: python3\n    args: [{}]\n",
         script.display()
     ));
-    let dashboard = Dashboard::start(&world);
+    let dashboard = Dashboard::start(&setup);
     let browser = dashboard.browser();
     for page in
         ["/servers", "/servers/hostile", "/servers/hostile/tools", "/servers/hostile/tools/evil"]
@@ -233,8 +233,8 @@ for line in sys.stdin:
 
 #[test]
 fn install_links_of_the_desktop_open_the_dashboard() {
-    let world = world();
-    let work = world.ground.bench.work();
+    let setup = setup();
+    let work = setup.fixture.agent.work();
     let desktop = |command: &mut Command| {
         command
             .env_remove("XDG_CURRENT_DESKTOP")
@@ -242,7 +242,7 @@ fn install_links_of_the_desktop_open_the_dashboard() {
             .env("XDG_DATA_HOME", work.join("share"))
             .env("XDG_CONFIG_HOME", work.join("config"))
             .env("DISPLAY", ":0")
-            .env("AGENT_HOME", world.ground.bench.home());
+            .env("AGENT_HOME", setup.fixture.agent.home());
     };
     // A browser that only notes where it should go.
     let applications = work.join("share/applications");
@@ -258,12 +258,12 @@ fn install_links_of_the_desktop_open_the_dashboard() {
     fs::write(applications.join("note.desktop"), note).unwrap();
     let choice = "[Default Applications]\nx-scheme-handler/http=note.desktop\n";
     fs::write(work.join("config/mimeapps.list"), choice).unwrap();
-    let mut register = world.command(["mcp", "register-links"]);
+    let mut register = setup.command(["mcp", "register-links"]);
     desktop(&mut register);
     let registered = agent_test_support::command::ProgramOutput::of(&mut register, b"");
     assert_eq!(registered.code, 0, "{}", registered.transcript());
     let entry = serde_json::json!({"url": "https://example.com/mcp"});
-    let link = mcp_client::install_link::make("linked", entry.as_object().unwrap()).unwrap();
+    let link = mcp_client::install_link::build("linked", entry.as_object().unwrap()).unwrap();
     let mut open = Command::new("xdg-open");
     desktop(open.arg(&link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()));
     let mut opening = open.spawn().unwrap();
@@ -274,12 +274,12 @@ fn install_links_of_the_desktop_open_the_dashboard() {
     let browser = Browser::start(1280, 900, ColorScheme::Light);
     browser.goto(fs::read_to_string(&opened).unwrap().trim());
     heading(&browser, "Install this server?");
-    assert!(!config(&world).contains("linked"));
+    assert!(!config(&setup).contains("linked"));
     press(&browser, "Install");
     shows(&browser, "#notice", "The server is added");
-    assert!(config(&world).contains("  linked:"));
+    assert!(config(&setup).contains("  linked:"));
     // The handler is the dashboard, which ends with its group.
-    let socket = world.ground.bench.home().join("dashboard.sock");
+    let socket = setup.fixture.agent.home().join("dashboard.sock");
     let id = rustix::net::sockopt::socket_peercred(
         std::os::unix::net::UnixStream::connect(socket).unwrap(),
     );

@@ -7,12 +7,12 @@ use super::*;
 #[test]
 fn sign_in_starts_on_the_page_and_completes_in_the_browser() {
     let server = Oidc::start(&OidcOptions::default());
-    let world = World::new();
-    world.configure(&format!(
+    let setup = Setup::new();
+    setup.configure(&format!(
         "mcp_servers:\n  docs:\n    url: {}\n    auth: oauth\n",
         server.mcp_url()
     ));
-    let dashboard = Dashboard::start(&world);
+    let dashboard = Dashboard::start(&setup);
     let browser = dashboard.browser();
     let page = format!("{}/sign-ins", dashboard.origin());
     browser.goto(&page);
@@ -34,5 +34,5 @@ fn sign_in_starts_on_the_page_and_completes_in_the_browser() {
     shows(&browser, "tbody .tag", "signed in");
     press(&browser, "Sign out");
     shows(&browser, "#notice", "You are signed out");
-    assert!(!world.ground.bench.home().join("mcp-tokens/docs.json").exists());
+    assert!(!setup.fixture.agent.home().join("mcp-tokens/docs.json").exists());
 }

@@ -6,28 +6,28 @@ use std::sync::{Mutex, mpsc};
 
 use super::*;
 use crate::chat::screen::Screen;
-use crate::command_line::bench;
-use crate::gateway::{Ground, Served};
+use crate::command_line::agent;
+use crate::gateway::{Fixture, Served};
 
 /// A service that paints, and a member's key.
 struct MediaFixture {
-    ground: Ground,
+    fixture: Fixture,
     served: Served,
     key: String,
 }
 
 impl MediaFixture {
     fn open() -> Self {
-        let ground = Ground::new();
-        ground.configure(&format!(
+        let fixture = Fixture::new();
+        fixture.configure(&format!(
             "  made:\n    kind: openai\n    base_url: {}\n    api_key: ${{UPSTREAM_KEY}}\n    \
              health: false\n    models: {{paint: {{capabilities: [image]}}}}\n\
              media: {{max_images: 4}}\n",
-            ground.upstream.base_url()
+            fixture.upstream.base_url()
         ));
-        let key = ground.alice();
-        let served = ground.serve();
-        Self { ground, served, key }
+        let key = fixture.alice();
+        let served = fixture.serve();
+        Self { fixture, served, key }
     }
 
     /// Has so many pictures painted.
@@ -41,13 +41,13 @@ impl MediaFixture {
 
     fn download(&self, arguments: &[&str]) -> ProgramOutput {
         let all: Vec<&str> = ["media", "download"].iter().chain(arguments).copied().collect();
-        let mut command = self.ground.bench.command(all);
+        let mut command = self.fixture.agent.command(all);
         command.env("AGENT_BASE_URL", format!("http://{}/v1", self.served.address));
         ProgramOutput::of(command.env("AGENT_API_KEY", &self.key), b"")
     }
 
     fn transcript(&self, arguments: &[&str]) -> String {
-        transcript(&self.ground.bench, &self.download(arguments))
+        transcript(&self.fixture.agent, &self.download(arguments))
     }
 }
 
@@ -56,7 +56,7 @@ fn all_artifacts_of_a_run_are_downloaded_and_verified() {
     let studio = MediaFixture::open();
     let run = studio.paint(2);
     let id = run["id"].as_str().unwrap();
-    let work = studio.ground.bench.work();
+    let work = studio.fixture.agent.work();
     filters().bind(|| insta::assert_snapshot!(studio.transcript(&[id])));
     for (place, artifact) in run["artifacts"].as_array().unwrap().iter().enumerate() {
         let path = work.join(format!("{id}-{}.png", place + 1));
@@ -80,7 +80,7 @@ fn an_artifact_is_stored_at_the_given_path() {
     let studio = MediaFixture::open();
     let made = studio.paint(1);
     let id = made["artifacts"][0]["id"].as_str().unwrap();
-    let work = studio.ground.bench.work();
+    let work = studio.fixture.agent.work();
     let run = studio.download(&[id, "--output", "cat.png", "--json"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
     filters().bind(|| insta::assert_snapshot!(run.stdout));
@@ -107,7 +107,7 @@ fn unknown_and_invalid_ids_are_reported() {
 
 #[test]
 fn downloads_show_a_progress_bar_at_a_terminal() {
-    let bench = bench();
+    let agent = agent();
     let bytes = vec![7; 400_000];
     let content = bytes.clone();
     let (go_on, gate) = mpsc::channel::<()>();
@@ -121,7 +121,7 @@ fn downloads_show_a_progress_bar_at_a_terminal() {
         }
         Ok(())
     });
-    let screen = Screen::start(&mut agent(&bench, &server.url(), &["media", "download", RUN]));
+    let screen = Screen::start(&mut agent_at(&agent, &server.url(), &["media", "download", RUN]));
     for position in ["100.00 kB/400.00 kB", "200.00 kB/400.00 kB"] {
         screen.sees(position);
         go_on.send(()).unwrap();
@@ -130,8 +130,8 @@ fn downloads_show_a_progress_bar_at_a_terminal() {
     let (code, text) = screen.finish();
     assert_eq!(code, 0, "{text}");
     assert!(!text.contains("kB/"), "the bar is gone in the end: {text}");
-    fs::remove_file(bench.work().join(format!("{RUN}.png"))).unwrap();
+    fs::remove_file(agent.work().join(format!("{RUN}.png"))).unwrap();
     let piped =
-        ProgramOutput::of(&mut agent(&bench, &server.url(), &["media", "download", RUN]), b"");
+        ProgramOutput::of(&mut agent_at(&agent, &server.url(), &["media", "download", RUN]), b"");
     assert_eq!((piped.code, piped.stderr.as_str()), (0, ""), "{piped:?}");
 }

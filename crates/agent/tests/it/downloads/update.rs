@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::command_line::bench;
+use crate::command_line::agent;
 use crate::gateway::Served;
 
 /// The version of the program under test.
@@ -12,31 +12,31 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// `agent up` on a machine, and a copy of the program that looks there for updates.
 pub(super) struct Machine {
-    pub(super) bench: TestHome,
+    pub(super) agent: TestHome,
     pub(super) served: Served,
     pub(super) key: String,
 }
 
 impl Machine {
     pub(super) fn up() -> Self {
-        let bench = bench();
-        install(&bench);
-        let mut up = bench.command(["up", "--no-discover", "--no-download", "--listen"]);
+        let agent = agent();
+        install(&agent);
+        let mut up = agent.command(["up", "--no-discover", "--no-download", "--listen"]);
         up.arg("127.0.0.1:0");
         let served = Served::start(up.env("USER", "me"));
-        let key = bench.run(["gateway", "downloads", "key"]);
+        let key = agent.run(["gateway", "downloads", "key"]);
         assert_eq!(key.code, 0, "{key:?}");
-        Self { bench, served, key: key.stdout.trim().to_owned() }
+        Self { agent, served, key: key.stdout.trim().to_owned() }
     }
 
     /// Publishes a file as the program of this machine.
     pub(super) fn publish(&self, version: &str, content: &[u8]) {
-        let folder = self.bench.work().join(format!("dist-{version}"));
+        let folder = self.agent.work().join(format!("dist-{version}"));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("agent-for-tests");
         fs::write(&path, content).unwrap();
         let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
-        let run = self.bench.run([
+        let run = self.agent.run([
             "gateway",
             "downloads",
             "publish",
@@ -56,21 +56,21 @@ impl Machine {
 
     /// The same without a key.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
-        installed(&self.bench, &format!("http://{}", self.served.address), arguments)
+        installed(&self.agent, &format!("http://{}", self.served.address), arguments)
     }
 
     pub(super) fn folder(&self) -> PathBuf {
-        self.bench.work().join("bin")
+        self.agent.work().join("bin")
     }
 
     pub(super) fn transcript(&self, run: &ProgramOutput) -> String {
-        transcript(&self.bench, run)
+        transcript(&self.agent, run)
     }
 }
 
 /// Puts a copy of the program where it can replace itself.
-pub(super) fn install(bench: &TestHome) {
-    install_into(&bench.work().join("bin"));
+pub(super) fn install(agent: &TestHome) {
+    install_into(&agent.work().join("bin"));
 }
 
 fn install_into(folder: &Path) {
@@ -80,10 +80,10 @@ fn install_into(folder: &Path) {
 }
 
 /// `agent update …` of the copy, with the service at an address.
-pub(super) fn installed(bench: &TestHome, url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(bench.work().join("bin/agent"));
-    command.arg("update").args(arguments).env_clear().current_dir(bench.work());
-    command.env("AGENT_HOME", bench.home()).env("PATH", std::env::var_os("PATH").unwrap());
+pub(super) fn installed(agent: &TestHome, url: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(agent.work().join("bin/agent"));
+    command.arg("update").args(arguments).env_clear().current_dir(agent.work());
+    command.env("AGENT_HOME", agent.home()).env("PATH", std::env::var_os("PATH").unwrap());
     command.env("AGENT_BASE_URL", format!("{url}/v1"));
     command
 }
@@ -148,7 +148,7 @@ fn a_real_program_updates_itself_and_rolls_back() {
 
 /// The program under test with another version in it, of equal length.
 fn renamed(machine: &Machine, from: &str, to: &str) -> Vec<u8> {
-    let copy = machine.bench.work().join("copy");
+    let copy = machine.agent.work().join("copy");
     fs::copy(env!("CARGO_BIN_EXE_agent"), &copy).unwrap();
     // Smaller is faster; where there is no such tool it is just slower.
     let _ = Command::new("strip").arg(&copy).status();
@@ -196,7 +196,7 @@ fn a_missing_or_wrong_signing_key_rejects_every_manifest() {
     assert_eq!(names(&machine.folder()), ["agent"]);
     // In the configuration, it needs no option.
     let config = format!("update:\n  public_key: {}\n", machine.key);
-    fs::write(machine.bench.home().join("config.yaml"), config).unwrap();
+    fs::write(machine.agent.home().join("config.yaml"), config).unwrap();
     let run = ProgramOutput::of(&mut machine.command(&["--check"]), b"");
     assert!(run.code == 0 && run.stdout.contains("9.9.9 is available"), "{run:?}");
 }
@@ -205,7 +205,7 @@ fn a_missing_or_wrong_signing_key_rejects_every_manifest() {
 fn a_modified_manifest_is_rejected() {
     let machine = Machine::up();
     machine.publish("9.9.9", &script("9.9.9"));
-    let path = machine.bench.home().join("gateway/downloads/manifest.json");
+    let path = machine.agent.home().join("gateway/downloads/manifest.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("9.9.9", "9.9.8")).unwrap();
     let run = machine.update(&[]);
@@ -238,19 +238,19 @@ fn a_broken_or_mismatched_program_is_not_installed() {
 
 #[test]
 fn package_managed_installations_get_their_own_command() {
-    let bench = bench();
-    install(&bench);
+    let agent = agent();
+    install(&agent);
     let mut text = String::new();
     for method in ["apt", "homebrew", "nixos", "docker", "pacman"] {
-        let mut command = installed(&bench, "http://127.0.0.1:1", &[]);
+        let mut command = installed(&agent, "http://127.0.0.1:1", &[]);
         let run = ProgramOutput::of(command.env("AGENT_INSTALL_METHOD", method), b"");
-        text += &transcript(&bench, &run);
+        text += &transcript(&agent, &run);
     }
-    let package = bench.work().join("lib/node_modules/agent");
+    let package = agent.work().join("lib/node_modules/agent");
     install_into(&package);
     let mut command = Command::new(package.join("agent"));
-    command.arg("update").env_clear().env("AGENT_HOME", bench.home());
-    text += &transcript(&bench, &ProgramOutput::of(&mut command, b""));
+    command.arg("update").env_clear().env("AGENT_HOME", agent.home());
+    text += &transcript(&agent, &ProgramOutput::of(&mut command, b""));
     insta::assert_snapshot!(text);
 }
 
@@ -258,13 +258,13 @@ fn package_managed_installations_get_their_own_command() {
 fn an_unwritable_program_folder_is_reported() {
     let size = fs::metadata(env!("CARGO_BIN_EXE_agent")).unwrap().len();
     let disk = agent_test_support::disk::SmallDisk::mount(size + 1024 * 1024);
-    let bench = bench();
+    let agent = agent();
     let program = disk.path().join("agent");
     fs::copy(env!("CARGO_BIN_EXE_agent"), &program).unwrap();
     disk.make_read_only();
     let mut command = Command::new(&program);
     let run =
-        ProgramOutput::of(command.arg("update").env_clear().env("AGENT_HOME", bench.home()), b"");
+        ProgramOutput::of(command.arg("update").env_clear().env("AGENT_HOME", agent.home()), b"");
     let text = run.transcript().replace(&disk.path().display().to_string(), "[disk]");
     insta::assert_snapshot!(text);
 }

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use super::faults::{Started, length};
 use super::update::{install, installed, script};
 use super::*;
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 /// Where this program runs.
 fn platform() -> String {
@@ -64,20 +64,20 @@ fn channel(
 }
 
 /// Updates from a channel; the run, and what is in the folder of the program.
-fn update(bench: &TestHome, server: &FileServer, key: &str) -> (ProgramOutput, Vec<String>) {
+fn update(agent: &TestHome, server: &FileServer, key: &str) -> (ProgramOutput, Vec<String>) {
     let url = format!("{}/dist/manifest.json", server.url());
     let arguments = ["--channel-url", &url, "--public-key", key];
-    let mut command = installed(bench, "http://127.0.0.1:1", &arguments);
+    let mut command = installed(agent, "http://127.0.0.1:1", &arguments);
     // Whatever is asked there, the key of the service is not told.
     let run = ProgramOutput::of(command.env("AGENT_API_KEY", "agk_secret"), b"");
     assert!(server.seen().iter().all(|asked| asked.header("authorization").is_none()));
-    (run, names(&bench.work().join("bin")))
+    (run, names(&agent.work().join("bin")))
 }
 
 #[test]
 fn an_expired_or_non_expiring_manifest_is_rejected() {
-    let bench = bench();
-    install(&bench);
+    let agent = agent();
+    install(&agent);
     let program = script("9.9.9");
     for (expires, wanted) in [
         (Some("2026-01-02T00:00:00Z"), "expired at 2026-01-02T00:00:00Z"),
@@ -86,7 +86,7 @@ fn an_expired_or_non_expiring_manifest_is_rejected() {
     ] {
         let (manifest, key) = expiring("9.9.9", ("agent-x", &program), expires);
         let server = channel(&manifest, |_, _, _| Ok(()));
-        let (run, names) = update(&bench, &server, &key);
+        let (run, names) = update(&agent, &server, &key);
         assert_eq!(run.code, 5, "{run:?}");
         assert!(run.stderr.contains(wanted), "{wanted}: {run:?}");
         assert_eq!((names, server.seen().len()), (vec!["agent".to_owned()], 1), "{expires:?}");
@@ -100,15 +100,15 @@ fn an_expired_or_non_expiring_manifest_is_rejected() {
     removed.as_object_mut().unwrap().remove("expires_at");
     for manifest in [old, moved, removed] {
         let server = channel(&manifest, |_, _, _| Ok(()));
-        let (run, _) = update(&bench, &server, &key);
+        let (run, _) = update(&agent, &server, &key);
         assert!(run.stderr.contains("the signature of the manifest is wrong"), "{run:?}");
     }
 }
 
 #[test]
 fn a_static_file_server_is_a_valid_channel() {
-    let bench = bench();
-    install(&bench);
+    let agent = agent();
+    install(&agent);
     let (manifest, key) = signed("9.9.9", "agent-x", &script("9.9.9"));
     let server = channel(&manifest, |number, asked, stream| {
         assert_eq!(asked.path, "/dist/9.9.9/agent-x", "addresses that are not signed do not count");
@@ -116,17 +116,17 @@ fn a_static_file_server_is_a_valid_channel() {
         let cut = if number == 1 { Truncation::After(10) } else { Truncation::Never };
         ServedFile::new(script("9.9.9")).send(asked, stream, cut)
     });
-    let (run, left) = update(&bench, &server, &key);
+    let (run, left) = update(&agent, &server, &key);
     assert_eq!(run.code, 0, "{run:?}");
     assert_eq!(left, ["agent", "agent.previous"]);
-    assert_eq!(fs::read(bench.work().join("bin/agent")).unwrap(), script("9.9.9"));
+    assert_eq!(fs::read(agent.work().join("bin/agent")).unwrap(), script("9.9.9"));
     assert!(server.seen().pop().unwrap().header("range").is_some());
 }
 
 #[test]
 fn a_killed_update_resumes_at_its_offset() {
-    let bench = bench();
-    install(&bench);
+    let agent = agent();
+    install(&agent);
     let program = [script("9.9.9"), vec![b'#'; 50_000]].concat();
     let (manifest, key) = signed("9.9.9", "agent-x", &program);
     let server = channel(&manifest, move |number, asked, stream| {
@@ -135,13 +135,13 @@ fn a_killed_update_resumes_at_its_offset() {
     });
     let url = format!("{}/dist", server.url());
     let arguments = ["--channel-url", &url, "--public-key", &key];
-    let mut command = installed(&bench, "http://127.0.0.1:1", &arguments);
+    let mut command = installed(&agent, "http://127.0.0.1:1", &arguments);
     let mut first = Started::new(&mut command);
-    let part = bench.work().join("bin/.agent-9.9.9.part");
+    let part = agent.work().join("bin/.agent-9.9.9.part");
     eventually("the first half is there", || length(&part) == 20_000);
     first.end(Signal::KILL);
-    assert_eq!(names(&bench.work().join("bin")), [".agent-9.9.9.part", "agent"]);
-    let (run, left) = update(&bench, &server, &key);
+    assert_eq!(names(&agent.work().join("bin")), [".agent-9.9.9.part", "agent"]);
+    let (run, left) = update(&agent, &server, &key);
     assert_eq!((run.code, left.join(" ")), (0, "agent agent.previous".to_owned()), "{run:?}");
     assert_eq!(server.seen().pop().unwrap().header("range"), Some("bytes=20000-"));
 }
@@ -157,11 +157,11 @@ fn file_names_with_paths_are_rejected() {
         ("../9.9.9", "agent-x"),
         ("9/9", "agent-x"),
     ] {
-        let bench = bench();
-        install(&bench);
+        let agent = agent();
+        install(&agent);
         let (manifest, key) = signed(version, name, b"x");
         let server = channel(&manifest, |_, _, _| Ok(()));
-        let (run, left) = update(&bench, &server, &key);
+        let (run, left) = update(&agent, &server, &key);
         assert_eq!((run.code, left), (5, vec!["agent".to_owned()]), "{run:?}");
         assert!(run.stderr.contains("of the manifest is not as it must be"), "{run:?}");
         assert_eq!(server.seen().len(), 1, "nothing was fetched");
@@ -176,18 +176,18 @@ fn content_that_differs_from_the_signature_is_not_installed() {
     let away = "Location: http://127.0.0.1:1/\r\nContent-Length: 0\r\n";
     for served in [Some(other), Some(b"short".to_vec()), Some([&good[..], b"long"].concat()), None]
     {
-        let bench = bench();
-        install(&bench);
+        let agent = agent();
+        install(&agent);
         let (manifest, key) = signed("9.9.9", "agent-x", &good);
         let server = channel(&manifest, move |_, asked, stream| match &served {
             Some(bytes) => ServedFile::new(bytes.clone()).send(asked, stream, Truncation::Never),
             None => write_head(stream, "302 Found", away),
         });
-        let (run, left) = update(&bench, &server, &key);
+        let (run, left) = update(&agent, &server, &key);
         assert_eq!(run.code, 5, "{run:?}");
         assert!(!left.contains(&"agent.previous".to_owned()), "{left:?}");
         let version =
-            ProgramOutput::of(Command::new(bench.work().join("bin/agent")).arg("--version"), b"");
+            ProgramOutput::of(Command::new(agent.work().join("bin/agent")).arg("--version"), b"");
         assert_eq!(version.stdout, format!("agent {}\n", env!("CARGO_PKG_VERSION")));
     }
 }
@@ -208,10 +208,10 @@ fn a_malformed_manifest_is_rejected() {
         with("version", "9.9.10".into()),
         with("published_at", "2026-01-01T00:00:01Z".into()),
     ] {
-        let bench = bench();
-        install(&bench);
+        let agent = agent();
+        install(&agent);
         let server = channel(&manifest, |_, _, _| Ok(()));
-        let (run, left) = update(&bench, &server, &key);
+        let (run, left) = update(&agent, &server, &key);
         assert_eq!((run.code, left), (5, vec!["agent".to_owned()]), "{run:?}");
         assert_eq!(server.seen().len(), 1);
     }
@@ -219,10 +219,10 @@ fn a_malformed_manifest_is_rejected() {
 
 #[test]
 fn an_invalid_version_is_reported() {
-    let bench = bench();
-    install(&bench);
+    let agent = agent();
+    install(&agent);
     let (manifest, key) = signed("latest", "agent-x", b"x");
     let server = channel(&manifest, |_, _, _| Ok(()));
-    let (run, _) = update(&bench, &server, &key);
+    let (run, _) = update(&agent, &server, &key);
     assert!(run.code == 5 && run.stderr.contains("publishes the invalid version"), "{run:?}");
 }

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use serde_json::Value;
 
-use super::{Ground, Served};
+use super::{Fixture, Served};
 
 const SECRET: &str = "a-webhook-secret-of-at-least-32-chars";
 
@@ -90,16 +90,16 @@ fn receive(stream: &TcpStream) -> Option<Value> {
 }
 
 /// A member with money for ten requests.
-fn ten_requests(ground: &Ground) -> String {
-    assert_eq!(ground.run(["member", "create", "alice"]).code, 0);
-    top_up(ground, "10000");
-    let run = ground.run(["key", "create", "alice", "--name", "laptop", "--quiet"]);
+fn ten_requests(fixture: &Fixture) -> String {
+    assert_eq!(fixture.run(["member", "create", "alice"]).code, 0);
+    top_up(fixture, "10000");
+    let run = fixture.run(["key", "create", "alice", "--name", "laptop", "--quiet"]);
     run.stdout.trim().to_owned()
 }
 
-fn top_up(ground: &Ground, micros: &str) {
+fn top_up(fixture: &Fixture, micros: &str) {
     let run =
-        ground.run(["member", "top-up", "alice", micros, "--micros", "--reason", "for the test"]);
+        fixture.run(["member", "top-up", "alice", micros, "--micros", "--reason", "for the test"]);
     assert_eq!(run.code, 0, "{run:?}");
 }
 
@@ -111,11 +111,11 @@ fn chat(served: &Served, key: &str, times: usize) {
 
 #[test]
 fn balance_thresholds_alert_once_per_top_up() {
-    let (ground, receiver) = (Ground::new(), Receiver::start());
-    let key = ten_requests(&ground);
-    ground.configure(&format!("alerts:\n  shares: [50, 80]\n  retry: 0.1\n{}", receiver.config()));
+    let (fixture, receiver) = (Fixture::new(), Receiver::start());
+    let key = ten_requests(&fixture);
+    fixture.configure(&format!("alerts:\n  shares: [50, 80]\n  retry: 0.1\n{}", receiver.config()));
     receiver.answers.lock().unwrap().extend([503, 500]);
-    let served = ground.serve();
+    let served = fixture.serve();
     chat(&served, &key, 4);
     chat(&served, &key, 2);
     eventually("half is used, and the third try is accepted", || receiver.came().len() == 3);
@@ -126,44 +126,44 @@ fn balance_thresholds_alert_once_per_top_up() {
     chat(&served, &key, 1);
     // A restart forgets nothing.
     assert_eq!(served.stop().0, Some(0));
-    let served = ground.serve();
+    let served = fixture.serve();
     chat(&served, &key, 1);
     eventually("four fifths are used", || receiver.came().len() == 4);
-    top_up(&ground, "8000");
+    top_up(&fixture, "8000");
     chat(&served, &key, 5);
     eventually("half is used again", || receiver.came().len() == 5);
     let messages = receiver.messages();
     assert!(messages[3].contains("80 %") && messages[4].contains("50 %"), "{messages:?}");
-    let listed = ground.json(["alerts", "list"])["deliveries"].as_array().unwrap().clone();
+    let listed = fixture.json(["alerts", "list"])["deliveries"].as_array().unwrap().clone();
     assert_eq!(listed.len(), 3, "{listed:?}");
     assert_eq!((&listed[2]["state"], &listed[2]["tries"]), (&"delivered".into(), &3.into()));
 }
 
 #[test]
 fn provider_limit_and_ledger_problems_send_alerts() {
-    let (ground, receiver) = (Ground::new(), Receiver::start());
-    let key = ten_requests(&ground);
-    ground.configure(&format!("alerts:\n  shares: [100]\n{}", receiver.config()));
-    let path = ground.bench.home().join("gateway/gateway.yaml");
+    let (fixture, receiver) = (Fixture::new(), Receiver::start());
+    let key = ten_requests(&fixture);
+    fixture.configure(&format!("alerts:\n  shares: [100]\n{}", receiver.config()));
+    let path = fixture.agent.home().join("gateway/gateway.yaml");
     let text = fs::read_to_string(&path).unwrap().replace("[echo, ", "[echo, status-401, ");
     fs::write(&path, text).unwrap();
     let id = &key[4..16];
-    assert_eq!(ground.run(["key", "change", id, "--spend-limit", "0.002"]).code, 0);
-    let served = ground.serve();
+    assert_eq!(fixture.run(["key", "change", id, "--spend-limit", "0.002"]).code, 0);
+    let served = fixture.serve();
     assert_eq!(served.chat(&key, "test/status-401").0, 503);
     eventually("the key of the provider is refused", || receiver.came().len() == 1);
     assert_eq!(receiver.messages()[0], "the provider test rejects the configured key");
     chat(&served, &key, 2);
     eventually("the limit of the key is reached", || receiver.came().len() == 2);
     assert!(receiver.messages()[1].starts_with("key laptop (agk_"), "{:?}", receiver.messages());
-    let database = rusqlite::Connection::open(ground.bench.home().join("gateway/gateway.sqlite3"));
+    let database = rusqlite::Connection::open(fixture.agent.home().join("gateway/gateway.sqlite3"));
     let sql = "UPDATE postings SET amount = amount + 1 WHERE id = 1";
     database.unwrap().execute(sql, []).unwrap();
-    assert_eq!(ground.run(["ledger", "check"]).code, 1);
-    assert_eq!(ground.run(["ledger", "check"]).code, 1);
+    assert_eq!(fixture.run(["ledger", "check"]).code, 1);
+    assert_eq!(fixture.run(["ledger", "check"]).code, 1);
     eventually("the ledger is wrong", || receiver.came().len() == 3);
     assert_eq!(receiver.came()[2]["type"], "alert.ledger");
-    let run = ground.run(["alerts", "test"]);
+    let run = fixture.run(["alerts", "test"]);
     assert_eq!(run.code, 0, "{run:?}");
     assert_eq!(receiver.came().last().unwrap()["type"], "alert.test");
     assert_eq!(receiver.came().len(), 4, "each was told once");
@@ -171,11 +171,11 @@ fn provider_limit_and_ledger_problems_send_alerts() {
 
 #[test]
 fn an_exhausted_member_budget_sends_an_alert() {
-    let (ground, receiver) = (Ground::new(), Receiver::start());
-    let key = ten_requests(&ground);
-    assert_eq!(ground.run(["member", "budget", "alice", "0.004/month"]).code, 0);
-    ground.configure(&format!("alerts:\n  shares: [75]\n{}", receiver.config()));
-    let served = ground.serve();
+    let (fixture, receiver) = (Fixture::new(), Receiver::start());
+    let key = ten_requests(&fixture);
+    assert_eq!(fixture.run(["member", "budget", "alice", "0.004/month"]).code, 0);
+    fixture.configure(&format!("alerts:\n  shares: [75]\n{}", receiver.config()));
+    let served = fixture.serve();
     chat(&served, &key, 3);
     eventually("three quarters are used", || receiver.came().len() == 1);
     let alert = &receiver.came()[0];
@@ -195,18 +195,18 @@ fn a_provider_that_is_down_or_ejected_sends_an_alert() {
             "failed several requests in a row and is out of rotation for a while",
         ),
     ] {
-        let (ground, receiver) = (Ground::new(), Receiver::start());
-        let key = ten_requests(&ground);
-        ground.configure(&format!("    health: {health}\nalerts:\n{}", receiver.config()));
-        let served = ground.serve();
+        let (fixture, receiver) = (Fixture::new(), Receiver::start());
+        let key = ten_requests(&fixture);
+        fixture.configure(&format!("    health: {health}\nalerts:\n{}", receiver.config()));
+        let served = fixture.serve();
         chat(&served, &key, 1);
         if health.contains("600") {
-            ground.upstream.script("echo", vec![Step::Status(500), Step::Status(500)]);
+            fixture.upstream.script("echo", vec![Step::Status(500), Step::Status(500)]);
             for _ in 0..2 {
                 assert_eq!(served.chat(&key, "test/echo").0, 503);
             }
         } else {
-            ground.upstream.go_down();
+            fixture.upstream.go_down();
         }
         eventually(message, || !receiver.came().is_empty());
         let came = receiver.came();
@@ -217,18 +217,18 @@ fn a_provider_that_is_down_or_ejected_sends_an_alert() {
 
 #[test]
 fn key_budgets_and_team_balances_send_alerts() {
-    let (ground, receiver) = (Ground::new(), Receiver::start());
-    let key = ten_requests(&ground);
+    let (fixture, receiver) = (Fixture::new(), Receiver::start());
+    let key = ten_requests(&fixture);
     for command in [
         &["key", "change", &key[4..16], "--budget", "0.004/month"][..],
         &["team", "create", "crew", "--credit", "0.008"],
         &["team", "join", "crew", "alice"],
     ] {
-        let output = ground.command::<0>([]).args(command).output().unwrap();
+        let output = fixture.command::<0>([]).args(command).output().unwrap();
         assert!(output.status.success(), "{command:?}: {output:?}");
     }
-    ground.configure(&format!("alerts:\n  shares: [50]\n{}", receiver.config()));
-    let served = ground.serve();
+    fixture.configure(&format!("alerts:\n  shares: [50]\n{}", receiver.config()));
+    let served = fixture.serve();
     chat(&served, &key, 2);
     eventually("half of the budget is used", || receiver.came().len() == 1);
     let message = &receiver.messages()[0];
@@ -242,20 +242,20 @@ fn key_budgets_and_team_balances_send_alerts() {
 
 #[test]
 fn alerts_are_sent_by_mail() {
-    let ground = Ground::new();
+    let fixture = Fixture::new();
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let folder = ground.bench.home();
+    let folder = fixture.agent.home();
     let (certificate, private) = (folder.join("mail.pem"), folder.join("mail.key"));
     fs::write(&certificate, certified.cert.pem()).unwrap();
     fs::write(&private, certified.signing_key.serialize_pem()).unwrap();
     let (plain, encrypted) = (Smtp::start(), Smtp::start_encrypted(&certificate, &private));
     let who = "from: Gateway <gateway@example.com>, to: [ops@example.com, \"Bo <bo@example.com>\"]";
-    ground.configure(&format!(
+    fixture.configure(&format!(
         "alerts:\n  email: {{host: 127.0.0.1, port: {}, security: none, {who}}}\n",
         plain.port()
     ));
-    let served = ground.serve();
-    let run = ground.run(["alerts", "test"]);
+    let served = fixture.serve();
+    let run = fixture.run(["alerts", "test"]);
     assert_eq!(run.code, 0, "{run:?}");
     let message = plain.messages().pop().unwrap();
     assert_eq!(message["to"], serde_json::json!(["ops@example.com", "bo@example.com"]));
@@ -263,38 +263,38 @@ fn alerts_are_sent_by_mail() {
     assert!(text.contains("Subject: Alert: this is a test of the alerts"), "{text}");
     assert!(text.contains("From: Gateway <gateway@example.com>"), "{text}");
     let (user, password) = Smtp::USER;
-    ground.configure(&format!(
+    fixture.configure(&format!(
         "alerts:\n  email: {{host: localhost, port: {}, username: {user}, password: {password}, \
          tls_ca_file: {}, {who}}}\n",
         encrypted.port(),
         certificate.display(),
     ));
-    assert_eq!(ground.run(["reload"]).code, 0);
-    let run = ground.run(["alerts", "test"]);
+    assert_eq!(fixture.run(["reload"]).code, 0);
+    let run = fixture.run(["alerts", "test"]);
     assert_eq!(run.code, 0, "{run:?}");
     assert_eq!(encrypted.messages().pop().unwrap()["encrypted"], true);
     assert_eq!(plain.messages().len(), 1);
     assert_eq!(served.stop().0, Some(0));
     // Nothing is sent in the clear to another machine, and addresses are checked.
-    ground.configure(
+    fixture.configure(
         "alerts:\n  email: {host: mail.example.com, security: none, from: a, to: [b@c.d]}\n",
     );
-    let run = ground.run(["check", "--offline"]);
+    let run = fixture.run(["check", "--offline"]);
     assert!(run.stdout.contains("alerts.email.from"), "{run:?}");
 }
 
 #[test]
 fn an_alert_is_resent_after_a_crash_before_it_was_marked() {
-    let (ground, receiver) = (Ground::new(), Receiver::start());
-    ground.configure(&format!("alerts:\n  shares: []\n{}", receiver.config()));
-    let served = ground.serve();
-    assert_eq!(ground.run(["alerts", "test"]).code, 0);
+    let (fixture, receiver) = (Fixture::new(), Receiver::start());
+    fixture.configure(&format!("alerts:\n  shares: []\n{}", receiver.config()));
+    let served = fixture.serve();
+    assert_eq!(fixture.run(["alerts", "test"]).code, 0);
     drop(served);
     // The state of the outbox after a kill between the answer and the mark, with its lease over.
-    let database = rusqlite::Connection::open(ground.bench.home().join("gateway/gateway.sqlite3"));
+    let database = rusqlite::Connection::open(fixture.agent.home().join("gateway/gateway.sqlite3"));
     let sql = "UPDATE alert_deliveries SET outcome = NULL, due_at = 0";
     database.unwrap().execute(sql, []).unwrap();
-    let _served = ground.serve();
+    let _served = fixture.serve();
     eventually("it is sent again", || receiver.came().len() == 2);
     let came = receiver.came();
     assert_eq!(came[0]["webhook-id"], came[1]["webhook-id"], "the receiver recognises it");
@@ -303,15 +303,15 @@ fn an_alert_is_resent_after_a_crash_before_it_was_marked() {
 #[test]
 fn an_alert_of_two_processes_is_sent_once() {
     let database = Arc::new(Cluster::start_new()).database();
-    let (ground, receiver) = (Ground::bare(), Receiver::start());
-    ground.configure(&format!(
+    let (fixture, receiver) = (Fixture::bare(), Receiver::start());
+    fixture.configure(&format!(
         "database: \"{}\"\nalerts:\n  shares: [50]\n{}",
         database.url(),
         receiver.config()
     ));
-    assert_eq!(ground.run(["migrate"]).code, 0);
-    let key = ten_requests(&ground);
-    let (first, second) = (ground.serve(), ground.serve());
+    assert_eq!(fixture.run(["migrate"]).code, 0);
+    let key = ten_requests(&fixture);
+    let (first, second) = (fixture.serve(), fixture.serve());
     // Both processes see both sides of the share.
     for _ in 0..4 {
         chat(&first, &key, 1);
@@ -321,10 +321,10 @@ fn an_alert_of_two_processes_is_sent_once() {
     chat(&first, &key, 1);
     chat(&second, &key, 1);
     // A later alert of each process is behind anything that was stored before.
-    assert_eq!(ground.run(["alerts", "test"]).code, 0);
+    assert_eq!(fixture.run(["alerts", "test"]).code, 0);
     let kinds: Vec<Value> = receiver.came().iter().map(|it| it["type"].clone()).collect();
     assert_eq!(kinds, ["alert.balance", "alert.test"], "{:?}", receiver.messages());
     assert_eq!((first.stop().0, second.stop().0), (Some(0), Some(0)));
-    let listed = ground.json(["alerts", "list"])["deliveries"].as_array().unwrap().len();
+    let listed = fixture.json(["alerts", "list"])["deliveries"].as_array().unwrap().len();
     assert_eq!(listed, 2);
 }

@@ -13,7 +13,7 @@ use super::up::Machine;
 use super::{chat_body, plain, send, settings};
 
 fn down(machine: &Machine, arguments: &[&str]) -> ProgramOutput {
-    machine.bench.run(["down"].iter().chain(arguments))
+    machine.agent.run(["down"].iter().chain(arguments))
 }
 
 fn filters() -> insta::Settings {
@@ -31,7 +31,7 @@ fn down_stops_a_running_service() {
     let stopped = down(&machine, &[]).transcript();
     assert_eq!(served.wait(), Some(0));
     let again = down(&machine, &[]).transcript();
-    let told = plain(&machine.bench, &format!("{nothing}\n{stopped}\n{again}"));
+    let told = plain(&machine.agent, &format!("{nothing}\n{stopped}\n{again}"));
     filters().bind(|| insta::assert_snapshot!(told));
 }
 
@@ -87,7 +87,7 @@ fn a_second_service_of_a_profile_is_rejected() {
     let said = format!("runs already at http://{}, as process ", served.address);
     assert!(run.stderr.contains(&said) && run.stderr.contains("`agent down`"), "{run:?}");
     // Another profile has a separate service.
-    let other = machine.bench.run(["--profile", "work", "down"]);
+    let other = machine.agent.run(["--profile", "work", "down"]);
     assert_eq!(other.code, 0, "{other:?}");
     assert!(other.stderr.contains("The service of this profile is not running"), "{other:?}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use agent_test_support::command::ProgramOutput;
 
-use super::{Ground, settings};
+use super::{Fixture, settings};
 
 /// As its documentation shows them: deployments of one group, fallbacks, an alias, wildcards.
 const PROXY: &str = r#"model_list:
@@ -58,14 +58,14 @@ general_settings:
 
 #[test]
 fn an_imported_litellm_configuration_passes_the_check() {
-    let ground = Ground::bare();
-    fs::write(ground.bench.work().join("config.yaml"), PROXY).unwrap();
-    let run = ground.run(["import", "litellm", "config.yaml", "--output", "new.yaml"]);
+    let fixture = Fixture::bare();
+    fs::write(fixture.agent.work().join("config.yaml"), PROXY).unwrap();
+    let run = fixture.run(["import", "litellm", "config.yaml", "--output", "new.yaml"]);
     assert_eq!(run.code, 0, "{run:?}");
-    let written = fs::read_to_string(ground.bench.work().join("new.yaml")).unwrap();
+    let written = fs::read_to_string(fixture.agent.work().join("new.yaml")).unwrap();
     assert!(!written.contains("sk-"), "no secret is copied: {written}");
     settings().bind(|| insta::assert_snapshot!(format!("{written}\n{}", run.stderr)));
-    let mut check = ground.command(["provider", "list", "--config", "new.yaml", "--json"]);
+    let mut check = fixture.command(["provider", "list", "--config", "new.yaml", "--json"]);
     for name in ["OPENAI_API_KEY", "OPENAI_2_API_KEY", "ANTHROPIC_API_KEY", "GROQ_API_KEY"] {
         check.env(name, "key");
     }
@@ -74,13 +74,13 @@ fn an_imported_litellm_configuration_passes_the_check() {
     let list = ProgramOutput::of(&mut check, b"");
     assert_eq!((list.code, &*list.stderr), (0, ""), "{list:?}");
     assert_eq!(list.stdout.matches("\"kind\"").count(), 5, "{list:?}");
-    let again = ground.run(["import", "litellm", "config.yaml", "--output", "new.yaml"]);
+    let again = fixture.run(["import", "litellm", "config.yaml", "--output", "new.yaml"]);
     assert_eq!(again.code, 1, "nothing is overwritten: {again:?}");
 }
 
 #[test]
 fn imported_key_budgets_keep_their_period() {
-    let ground = Ground::bare();
+    let fixture = Fixture::bare();
     for (duration, taken) in [
         ("1d", "budget: {amount_micros: 2000000, period: day}"),
         ("7d", "budget: {amount_micros: 2000000, period: week}"),
@@ -93,8 +93,8 @@ fn imported_key_budgets_keep_their_period() {
             "litellm_settings:\n  default_key_generate_params: \
              {{max_budget: 2, budget_duration: {duration}}}\n"
         );
-        fs::write(ground.bench.work().join("config.yaml"), text).unwrap();
-        let run = ground.run(["import", "litellm", "config.yaml"]);
+        fs::write(fixture.agent.work().join("config.yaml"), text).unwrap();
+        let run = fixture.run(["import", "litellm", "config.yaml"]);
         let expected = format!("new_keys: {{{taken}}}");
         assert_eq!(run.stdout.contains(&expected), !taken.is_empty(), "{duration}: {run:?}");
         let is_left = run.stderr.contains("max_budget: no period of 45d; use day, week or month");
@@ -104,14 +104,14 @@ fn imported_key_budgets_keep_their_period() {
 
 #[test]
 fn unconvertible_files_are_reported() {
-    let ground = Ground::bare();
-    assert_eq!(ground.run(["import", "litellm", "none.yaml"]).code, 1);
-    fs::write(ground.bench.work().join("bad.yaml"), "model_list: [").unwrap();
-    let run = ground.run(["import", "litellm", "bad.yaml"]);
+    let fixture = Fixture::bare();
+    assert_eq!(fixture.run(["import", "litellm", "none.yaml"]).code, 1);
+    fs::write(fixture.agent.work().join("bad.yaml"), "model_list: [").unwrap();
+    let run = fixture.run(["import", "litellm", "bad.yaml"]);
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.stderr.contains("bad.yaml:1:"), "{run:?}");
-    fs::write(ground.bench.work().join("empty.yaml"), "model_list: [1]\nmore: 2\n").unwrap();
-    let run = ground.run(["import", "litellm", "empty.yaml"]);
+    fs::write(fixture.agent.work().join("empty.yaml"), "model_list: [1]\nmore: 2\n").unwrap();
+    let run = fixture.run(["import", "litellm", "empty.yaml"]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.stderr.contains("empty.yaml:2: more: no equivalent"), "{run:?}");
 }

@@ -7,13 +7,13 @@ use agent_test_support::command::{ProgramOutput, TestHome};
 
 use super::{plain, settings};
 use crate::chat::screen::Screen;
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 /// An API key that must not be shown.
 const SECRET: &str = "sk-typed-by-a-person";
 
-fn init(bench: &TestHome, arguments: &[&str]) -> Command {
-    let mut command = bench.command(["gateway", "init"].iter().chain(arguments));
+fn init(agent: &TestHome, arguments: &[&str]) -> Command {
+    let mut command = agent.command(["gateway", "init"].iter().chain(arguments));
     command.env("USER", "op");
     command
 }
@@ -22,18 +22,18 @@ fn run(command: &mut Command) -> ProgramOutput {
     ProgramOutput::of(command, b"")
 }
 
-fn configuration(bench: &TestHome) -> Option<String> {
-    fs::read_to_string(bench.home().join("gateway/gateway.yaml")).ok()
+fn configuration(agent: &TestHome) -> Option<String> {
+    fs::read_to_string(agent.home().join("gateway/gateway.yaml")).ok()
 }
 
-fn env_file(bench: &TestHome) -> String {
-    fs::read_to_string(bench.home().join(".env")).unwrap_or_default()
+fn env_file(agent: &TestHome) -> String {
+    fs::read_to_string(agent.home().join(".env")).unwrap_or_default()
 }
 
 #[test]
 fn missing_options_are_prompted_and_the_api_key_is_hidden() {
-    let bench = bench();
-    let mut screen = Screen::start(&mut init(&bench, &["--provider", "openai"]));
+    let agent = agent();
+    let mut screen = Screen::start(&mut init(&agent, &["--provider", "openai"]));
     screen.sees("Name of the first member [op]:");
     screen.types("alice\n");
     screen.sees("Initial credit [10]:");
@@ -43,24 +43,24 @@ fn missing_options_are_prompted_and_the_api_key_is_hidden() {
     let (code, text) = screen.finish();
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("(20 characters)") && !text.contains("typed-by"), "{text}");
-    settings().bind(|| insta::assert_snapshot!(plain(&bench, &text)));
+    settings().bind(|| insta::assert_snapshot!(plain(&agent, &text)));
     assert!(
-        env_file(&bench).contains(&format!("OPENAI_API_KEY={SECRET}\n")),
+        env_file(&agent).contains(&format!("OPENAI_API_KEY={SECRET}\n")),
         "{}",
-        env_file(&bench)
+        env_file(&agent)
     );
-    let yaml = configuration(&bench).unwrap();
+    let yaml = configuration(&agent).unwrap();
     assert!(yaml.contains("api_key: ${OPENAI_API_KEY}") && !yaml.contains(SECRET), "{yaml}");
-    let run = bench.run(["gateway", "member", "show", "alice", "--json"]);
+    let run = agent.run(["gateway", "member", "show", "alice", "--json"]);
     assert!(run.stdout.contains("\"balance_micros\": 10000000"), "{run:?}");
-    assert_eq!(bench.run(["gateway", "check", "--offline"]).code, 0);
+    assert_eq!(agent.run(["gateway", "check", "--offline"]).code, 0);
 }
 
 #[test]
 fn ctrl_c_at_a_prompt_changes_nothing() {
     for (at, question) in ["first member [op]:", "credit [10]:", "of openai:"].iter().enumerate() {
-        let bench = bench();
-        let mut screen = Screen::start(&mut init(&bench, &["--provider", "openai"]));
+        let agent = agent();
+        let mut screen = Screen::start(&mut init(&agent, &["--provider", "openai"]));
         for earlier in &["first member [op]:", "credit [10]:"][..at] {
             screen.sees(earlier);
             screen.types("\n");
@@ -69,15 +69,15 @@ fn ctrl_c_at_a_prompt_changes_nothing() {
         screen.types("\x03");
         let (code, text) = screen.finish();
         assert_eq!(code, 130, "{question}: {text}");
-        assert_eq!((configuration(&bench), env_file(&bench)), (None, String::new()));
+        assert_eq!((configuration(&agent), env_file(&agent)), (None, String::new()));
     }
 }
 
 #[test]
 fn options_replace_every_prompt() {
-    let bench = bench();
+    let agent = agent();
     let mut command = init(
-        &bench,
+        &agent,
         &[
             "--provider=openai",
             "--provider=anthropic",
@@ -90,8 +90,8 @@ fn options_replace_every_prompt() {
     );
     command.env("OPENAI_API_KEY", "sk-one").env("ANTHROPIC_API_KEY", "sk-two");
     let run = run(&mut command);
-    settings().bind(|| insta::assert_snapshot!(plain(&bench, &run.transcript())));
-    let yaml = configuration(&bench).unwrap();
+    settings().bind(|| insta::assert_snapshot!(plain(&agent, &run.transcript())));
+    let yaml = configuration(&agent).unwrap();
     for line in [
         "listen: 127.0.0.1:9321\n",
         "public_url: \"https://ai.example.com\"\n",
@@ -101,16 +101,16 @@ fn options_replace_every_prompt() {
     ] {
         assert!(yaml.contains(line), "{line}: {yaml}");
     }
-    assert!(bench.home().join("gateway/own.sqlite3").is_file());
-    assert!(!yaml.contains("sk-") && !env_file(&bench).contains("sk-"), "keys stay where they are");
+    assert!(agent.home().join("gateway/own.sqlite3").is_file());
+    assert!(!yaml.contains("sk-") && !env_file(&agent).contains("sk-"), "keys stay where they are");
 }
 
 #[test]
 fn an_existing_configuration_is_rejected_before_any_prompt() {
-    let bench = bench();
-    assert_eq!(run(&mut init(&bench, &["--member", "alice"])).code, 0);
-    let before = (configuration(&bench), env_file(&bench));
-    let screen = Screen::start(&mut init(&bench, &["--provider", "openai"]));
+    let agent = agent();
+    assert_eq!(run(&mut init(&agent, &["--member", "alice"])).code, 0);
+    let before = (configuration(&agent), env_file(&agent));
+    let screen = Screen::start(&mut init(&agent, &["--provider", "openai"]));
     let (code, text) = screen.finish();
     assert_eq!(code, 1, "{text}");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -119,7 +119,7 @@ fn an_existing_configuration_is_rejected_before_any_prompt() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("first member"), "{text}");
-    assert_eq!((configuration(&bench), env_file(&bench)), before);
+    assert_eq!((configuration(&agent), env_file(&agent)), before);
 }
 
 #[test]
@@ -132,9 +132,9 @@ fn invalid_options_are_reported_and_create_no_configuration() {
         (&["--database", "mysql://db"], 3, "database"),
     ];
     for (arguments, code, why) in cases {
-        let bench = bench();
-        let run = run(&mut init(&bench, arguments));
+        let agent = agent();
+        let run = run(&mut init(&agent, arguments));
         assert!(run.code == code && run.stderr.contains(why), "{why}: {run:?}");
-        assert_eq!(configuration(&bench), None, "{why}");
+        assert_eq!(configuration(&agent), None, "{why}");
     }
 }

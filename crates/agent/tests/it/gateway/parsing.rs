@@ -10,7 +10,7 @@ use document_parser::{Error, Limits, PageJob, Pool, WorkerProgram};
 use serde_json::{Value, json};
 use wire::web::PageFormat;
 
-use super::{Ground, Served};
+use super::{Fixture, Served};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -63,10 +63,10 @@ fn hostile_documents_do_not_crash_or_exhaust_the_service() {
         ("/three", "application/pdf", with_zeros("A bomb", 3, 30 << 20)),
         ("/nested", "text/html", nested.into_bytes()),
     ]);
-    let ground = Ground::new();
-    let key = ground.alice();
-    ground.configure(&format!("fetch: {{robots: false, allow_private: [\"{site}\"]}}\n"));
-    let served = ground.serve();
+    let fixture = Fixture::new();
+    let key = fixture.alice();
+    fixture.configure(&format!("fetch: {{robots: false, allow_private: [\"{site}\"]}}\n"));
+    let served = fixture.serve();
     let good = |path: &str, words: &str| {
         let (status, answer) = fetch(&served, &key, site, path);
         assert_eq!((status, answer["content"].as_str()), (200, Some(words)), "{answer}");

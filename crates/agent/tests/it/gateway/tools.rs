@@ -5,7 +5,7 @@ use std::fs;
 use agent_test_support::command::ProgramOutput;
 use serde_json::{Value, json};
 
-use super::Ground;
+use super::Fixture;
 use crate::mcp_live::configure;
 
 /// What a question costs.
@@ -19,9 +19,9 @@ fn entry(address: &str, protocol: &str) -> String {
     )
 }
 
-fn give_key(ground: &Ground, key: &str) {
-    let secrets = format!("UPSTREAM_KEY={}\nMEMBER_KEY={key}\n", ground.upstream.key());
-    fs::write(ground.bench.home().join(".env"), secrets).unwrap();
+fn give_key(fixture: &Fixture, key: &str) {
+    let secrets = format!("UPSTREAM_KEY={}\nMEMBER_KEY={key}\n", fixture.upstream.key());
+    fs::write(fixture.agent.home().join(".env"), secrets).unwrap();
 }
 
 #[track_caller]
@@ -32,27 +32,27 @@ fn good(run: &ProgramOutput) -> Value {
 
 #[test]
 fn mcp_client_calls_tools_of_the_service_in_both_protocols() {
-    let ground = Ground::bare();
-    ground.configure(&format!("prices: {{default_micros: {{chat: {PRICE}}}}}\n"));
-    assert_eq!(ground.run(["migrate"]).code, 0);
-    let key = ground.alice();
-    give_key(&ground, &key);
-    let served = ground.serve();
-    let bench = &ground.bench;
+    let fixture = Fixture::bare();
+    fixture.configure(&format!("prices: {{default_micros: {{chat: {PRICE}}}}}\n"));
+    assert_eq!(fixture.run(["migrate"]).code, 0);
+    let key = fixture.alice();
+    give_key(&fixture, &key);
+    let served = fixture.serve();
+    let agent = &fixture.agent;
     for protocol in ["legacy", "stateless"] {
-        configure(bench, &entry(&served.address, protocol));
-        let listed = good(&bench.run(["mcp", "tools", "members", "--schema", "--json"]));
+        configure(agent, &entry(&served.address, protocol));
+        let listed = good(&agent.run(["mcp", "tools", "members", "--schema", "--json"]));
         let names = listed.to_string();
         for name in ["list_capabilities", "list_models", "ask", "web_fetch", "account"] {
             assert!(names.contains(&format!("mcp__members__{name}\"")), "{protocol}: {names}");
         }
         let question = json!({"prompt": "héllo 漢字", "model": "test/echo"}).to_string();
-        let run = bench.run(["mcp", "call", "members/ask", &question]);
+        let run = agent.run(["mcp", "call", "members/ask", &question]);
         assert_eq!((run.code, &*run.stderr), (0, ""), "{protocol}: {run:?}");
         assert!(run.stdout.contains("héllo 漢字"), "{protocol}: {run:?}");
-        let run = bench.run(["mcp", "call", "members/list_models"]);
+        let run = agent.run(["mcp", "call", "members/list_models"]);
         assert!(run.code == 0 && run.stdout.contains("test/echo"), "{protocol}: {run:?}");
-        let run = bench.run(["mcp", "call", "members/ask", r#"{"prompt": ""}"#]);
+        let run = agent.run(["mcp", "call", "members/ask", r#"{"prompt": ""}"#]);
         let told = format!("{}{}", run.stdout, run.stderr);
         assert!(run.code != 0 && told.contains("`prompt`"), "{protocol}: {run:?}");
     }
@@ -63,14 +63,14 @@ fn mcp_client_calls_tools_of_the_service_in_both_protocols() {
 
 #[test]
 fn an_unknown_key_is_reported_as_unauthorized() {
-    let ground = Ground::new();
-    let key = ground.alice();
-    let served = ground.serve();
+    let fixture = Fixture::new();
+    let key = fixture.alice();
+    let served = fixture.serve();
     let (rest, last) = key.split_at(key.len() - 1);
-    give_key(&ground, &format!("{rest}{}", if last == "x" { "y" } else { "x" }));
+    give_key(&fixture, &format!("{rest}{}", if last == "x" { "y" } else { "x" }));
     for protocol in ["legacy", "stateless"] {
-        configure(&ground.bench, &entry(&served.address, protocol));
-        let run = ground.bench.run(["mcp", "call", "members/account"]);
+        configure(&fixture.agent, &entry(&served.address, protocol));
+        let run = fixture.agent.run(["mcp", "call", "members/account"]);
         assert_ne!(run.code, 0, "{run:?}");
         assert!(run.stderr.contains("401"), "{protocol}: {run:?}");
     }

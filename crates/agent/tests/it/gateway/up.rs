@@ -11,7 +11,7 @@ use super::{Served, plain, settings};
 
 /// A home without anything, and a model server that wants no key.
 pub(crate) struct Machine {
-    pub(crate) bench: TestHome,
+    pub(crate) agent: TestHome,
     pub(super) server: Upstream,
 }
 
@@ -20,12 +20,12 @@ impl Machine {
         let server = Upstream::start();
         server.want_no_key();
         server.set_models(&["echo", "shatter"]);
-        Self { bench: TestHome::new(env!("CARGO_BIN_EXE_agent")), server }
+        Self { agent: TestHome::new(env!("CARGO_BIN_EXE_agent")), server }
     }
 
     pub(super) fn up(&self, arguments: &[&str]) -> Command {
         let mut command =
-            self.bench.command(["up", "--no-discover", "--no-download"].iter().chain(arguments));
+            self.agent.command(["up", "--no-discover", "--no-download"].iter().chain(arguments));
         command.env("USER", "me");
         command
     }
@@ -38,16 +38,16 @@ impl Machine {
 
     /// Where everything of it is kept.
     pub(crate) fn home(&self) -> std::path::PathBuf {
-        self.bench.home()
+        self.agent.home()
     }
 
     /// A folder for files of a test.
     pub(crate) fn folder(&self) -> &std::path::Path {
-        self.bench.work()
+        self.agent.work()
     }
 
     fn env_file(&self) -> String {
-        fs::read_to_string(self.bench.home().join(".env")).unwrap()
+        fs::read_to_string(self.agent.home().join(".env")).unwrap()
     }
 
     pub(crate) fn key(&self) -> String {
@@ -59,7 +59,7 @@ impl Machine {
     }
 
     pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
-        let run = self.bench.run(["gateway", "--json"].iter().chain(arguments));
+        let run = self.agent.run(["gateway", "--json"].iter().chain(arguments));
         assert_eq!(run.code, 0, "{run:?}");
         serde_json::from_str(&run.stdout).unwrap()
     }
@@ -71,7 +71,7 @@ impl Machine {
         assert_eq!(code, Some(0));
         lines.extend(rest.into_iter().take_while(|line| !line.starts_with("Stopping")));
         lines.retain(|line| !line.contains(" INFO "));
-        plain(&self.bench, &lines.join("\n"))
+        plain(&self.agent, &lines.join("\n"))
     }
 }
 
@@ -90,7 +90,7 @@ fn first_start_serves_a_charged_answer() {
     let said = machine.said(served);
     assert!(!said.contains(&key[17..]), "the key is not shown");
     settings().bind(|| insta::assert_snapshot!(said));
-    let yaml = fs::read_to_string(machine.bench.home().join("gateway/gateway.yaml")).unwrap();
+    let yaml = fs::read_to_string(machine.agent.home().join("gateway/gateway.yaml")).unwrap();
     settings().bind(|| insta::assert_snapshot!("generated_configuration", yaml));
 }
 
@@ -120,7 +120,7 @@ fn a_second_start_creates_nothing() {
     let machine = Machine::new();
     drop(machine.said(machine.start()));
     let files = |machine: &Machine| {
-        let read = |name: &str| fs::read(machine.bench.home().join(name)).unwrap();
+        let read = |name: &str| fs::read(machine.agent.home().join(name)).unwrap();
         [read(".env"), read("gateway/gateway.yaml"), read("gateway/gateway.secret")]
     };
     let before = files(&machine);
@@ -139,7 +139,7 @@ fn secret_files_are_readable_only_by_the_owner() {
     let machine = Machine::new();
     drop(machine.start());
     for name in [".env", "gateway/gateway.secret", "gateway/gateway.sqlite3"] {
-        let mode = fs::metadata(machine.bench.home().join(name)).unwrap().permissions().mode();
+        let mode = fs::metadata(machine.agent.home().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
 }
@@ -157,7 +157,7 @@ fn without_a_model_the_service_starts_with_a_hint() {
 fn a_server_detected_later_is_used_without_editing_the_file() {
     let machine = Machine::new();
     drop(machine.said(Served::start(&mut machine.up(&["--listen", "127.0.0.1:0"]))));
-    let path = machine.bench.home().join("gateway/gateway.yaml");
+    let path = machine.agent.home().join("gateway/gateway.yaml");
     let before = fs::read_to_string(&path).unwrap();
     let served = machine.start();
     assert_eq!(served.chat(&machine.key(), "ollama/echo").0, 200);
@@ -172,8 +172,8 @@ fn a_server_detected_later_is_used_without_editing_the_file() {
 #[test]
 fn a_key_of_another_service_is_not_overwritten() {
     let machine = Machine::new();
-    fs::create_dir_all(machine.bench.home()).unwrap();
-    fs::write(machine.bench.home().join(".env"), "AGENT_API_KEY=of-another\n").unwrap();
+    fs::create_dir_all(machine.agent.home()).unwrap();
+    fs::write(machine.agent.home().join(".env"), "AGENT_API_KEY=of-another\n").unwrap();
     let served = machine.start();
     let text = machine.env_file();
     let key = text.lines().find_map(|line| line.strip_prefix("AGENT_API_KEY_2=")).unwrap();
@@ -247,11 +247,11 @@ fn a_revoked_key_is_replaced() {
 #[test]
 fn an_unstorable_key_is_revoked() {
     let machine = Machine::new();
-    fs::create_dir_all(machine.bench.home()).unwrap();
+    fs::create_dir_all(machine.agent.home()).unwrap();
     let taken = (2..=100).map(|n| format!("AGENT_API_KEY_{n}=of-another\n"));
     let taken: String =
         ["AGENT_API_KEY=of-another\n".to_owned()].into_iter().chain(taken).collect();
-    fs::write(machine.bench.home().join(".env"), &taken).unwrap();
+    fs::write(machine.agent.home().join(".env"), &taken).unwrap();
     let run = agent_test_support::command::ProgramOutput::of(
         &mut machine.up(&["--listen", "127.0.0.1:0"]),
         b"",
@@ -274,6 +274,6 @@ fn a_port_in_use_is_reported() {
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.stderr.contains(&format!("port {} is in use", taken.local_addr().unwrap().port())));
     assert!(run.stderr.contains("--listen"), "{run:?}");
-    let run = machine.bench.run(["up", "--server", "nonsense"]);
+    let run = machine.agent.run(["up", "--server", "nonsense"]);
     assert_eq!(run.code, 2, "{run:?}");
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use agent_test_support::browser::{Browser, ColorScheme};
 use agent_test_support::clock::MovableClock;
 
-use super::{Ground, Served, chat_body};
+use super::{Fixture, Served, chat_body};
 
 const ADMIN_TOKEN: &str = "a-token-of-the-operator-in-these-pictures";
 /// Names the folder of the pictures; without it they are drawn and dropped.
@@ -19,12 +19,12 @@ const MODELS: [&str; 3] = ["openai/gpt-5", "openai/gpt-5-mini", "anthropic/claud
 
 #[test]
 fn usage_charts_have_a_bar_per_day() {
-    let ground = Ground::bare();
-    configure(&ground);
+    let fixture = Fixture::bare();
+    configure(&fixture);
     let clock = MovableClock::new();
     clock.set(-DAYS * DAY_SECONDS);
     let run = |arguments: &[&str]| {
-        let mut command = ground.bench.command(["gateway"].iter().chain(arguments));
+        let mut command = fixture.agent.command(["gateway"].iter().chain(arguments));
         let output = command.envs(clock.variables()).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -34,7 +34,7 @@ fn usage_charts_have_a_bar_per_day() {
     run(&["member", "create", "bob", "--credit", "10"]);
     let laptop = run(&["key", "create", "alice", "--name", "laptop", "--quiet"]);
     let other = run(&["key", "create", "bob", "--name", "ci", "--quiet"]);
-    let served = Served::start(ground.command(["serve"]).envs(clock.variables()));
+    let served = Served::start(fixture.command(["serve"]).envs(clock.variables()));
     for day in 0..=DAYS {
         clock.set((day - DAYS) * DAY_SECONDS);
         for (at, model) in MODELS.iter().enumerate() {
@@ -79,9 +79,9 @@ fn bars(browser: &Browser) -> i64 {
     browser.eval(count).as_i64().unwrap()
 }
 
-fn configure(ground: &Ground) {
+fn configure(fixture: &Fixture) {
     let provider = |kind: &str, models: &str| {
-        let address = ground.upstream.base_url();
+        let address = fixture.upstream.base_url();
         format!(
             "    kind: {kind}\n    base_url: {address}\n    api_key: ${{UPSTREAM_KEY}}\n    models: {models}\n"
         )
@@ -92,7 +92,7 @@ fn configure(ground: &Ground) {
         provider("openai", "[gpt-5, gpt-5-mini]"),
         provider("anthropic", "[claude-sonnet]"),
     );
-    fs::write(ground.bench.home().join("gateway/gateway.yaml"), text).unwrap();
+    fs::write(fixture.agent.home().join("gateway/gateway.yaml"), text).unwrap();
 }
 
 fn signed_in(

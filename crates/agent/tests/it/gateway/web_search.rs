@@ -8,7 +8,7 @@ use agent_test_support::upstream::ResponsesApi;
 use agent_test_support::wait::{DEADLINE, eventually};
 use serde_json::{Value, json};
 
-use super::{Ground, Served};
+use super::{Fixture, Served};
 
 /// A search provider with one result: a page of the same server.
 struct Site {
@@ -54,28 +54,28 @@ impl Site {
     }
 }
 
-struct World {
-    ground: Ground,
+struct Setup {
+    fixture: Fixture,
     served: Served,
     site: Site,
     key: String,
 }
 
-fn world() -> World {
-    let (ground, site) = (Ground::new(), Site::start());
-    ground.upstream.set_responses(ResponsesApi::Absent);
+fn setup() -> Setup {
+    let (fixture, site) = (Fixture::new(), Site::start());
+    fixture.upstream.set_responses(ResponsesApi::Absent);
     let address = site.address;
-    ground.configure(&format!(
+    fixture.configure(&format!(
         "  find: {{kind: searxng, base_url: \"http://{address}\"}}\n\
          prices: {{default_micros: {{responses: 1000, search: 100, fetch: 10}}}}\n\
          fetch: {{robots: false, allow_private: [\"{address}\"]}}\n"
     ));
-    let key = ground.alice();
-    let served = ground.serve();
-    World { ground, served, site, key }
+    let key = fixture.alice();
+    let served = fixture.serve();
+    Setup { fixture, served, site, key }
 }
 
-impl World {
+impl Setup {
     fn ask(&self, method: &str, path: &str, body: &str) -> Value {
         let (status, answer) = self.served.ask(method, path, &self.key, body);
         assert_eq!(status, 200, "{answer}");
@@ -102,8 +102,8 @@ impl World {
     /// Operations with their charges, in order, once nothing is held; the books must add up.
     fn charges(&self) -> Vec<(String, i64)> {
         eventually("nothing is held", || self.ask("GET", "/v1/me", "")["held_micros"] == 0);
-        assert_eq!(self.ground.json(["ledger", "check"])["wrong"], 0);
-        let statement = self.ground.json(["ledger", "statement", "alice"]);
+        assert_eq!(self.fixture.json(["ledger", "check"])["wrong"], 0);
+        let statement = self.fixture.json(["ledger", "statement", "alice"]);
         let lines = statement["lines"].as_array().unwrap().iter().rev();
         let charges = lines.filter(|line| line["kind"] == "charge");
         let charge = |line: &Value| {
@@ -115,58 +115,58 @@ impl World {
     }
 
     fn receipt(&self, id: &str) -> Value {
-        self.ground.json(["ledger", "receipt", id])
+        self.fixture.json(["ledger", "receipt", id])
     }
 
     /// The receipt of the newest charge of a response.
     fn newest(&self) -> Value {
-        let statement = self.ground.json(["ledger", "statement", "alice"]);
+        let statement = self.fixture.json(["ledger", "statement", "alice"]);
         self.receipt(statement["lines"][0]["receipt"].as_str().unwrap())
     }
 }
 
 #[test]
 fn each_step_of_a_background_response_is_charged_once() {
-    let world = world();
-    world.site.gate.send(()).unwrap();
-    let response = world.wait(&world.start(), "completed");
+    let setup = setup();
+    setup.site.gate.send(()).unwrap();
+    let response = setup.wait(&setup.start(), "completed");
     assert_eq!(response["output"][0]["type"], "web_search_call", "{response}");
     let text = &response["output"][1]["content"][0]["text"];
     assert!(text.as_str().unwrap().contains("a fast warble"), "{response}");
     let expected = [("search", -100), ("fetch", -10), ("responses", -1000)];
-    assert_eq!(world.charges(), expected.map(|(name, micros)| (name.to_owned(), micros)));
+    assert_eq!(setup.charges(), expected.map(|(name, micros)| (name.to_owned(), micros)));
 
-    let parent = world.newest();
+    let parent = setup.newest();
     let children = parent["children"].as_array().unwrap();
     let sums: Vec<_> = children.iter().map(|it| (&it["operation"], &it["charge_micros"])).collect();
     assert_eq!(sums, [(&json!("search"), &json!(100)), (&json!("fetch"), &json!(10))]);
     for child in children {
         let id = child["id"].as_str().unwrap();
-        assert_eq!(world.receipt(id)["parent"], parent["id"]);
+        assert_eq!(setup.receipt(id)["parent"], parent["id"]);
         // As the member sees it.
-        assert_eq!(world.ask("GET", &format!("/v1/requests/{id}"), "")["parent"], parent["id"]);
-        let shown = world.ground.run(["ledger", "receipt", id]).stdout;
+        assert_eq!(setup.ask("GET", &format!("/v1/requests/{id}"), "")["parent"], parent["id"]);
+        let shown = setup.fixture.run(["ledger", "receipt", id]).stdout;
         assert!(shown.contains(parent["id"].as_str().unwrap()), "{shown}");
     }
     let path = format!("/v1/requests/{}", parent["id"].as_str().unwrap());
-    assert_eq!(&world.ask("GET", &path, "")["children"], &parent["children"]);
+    assert_eq!(&setup.ask("GET", &path, "")["children"], &parent["children"]);
 }
 
 #[test]
 fn cancelling_during_a_search_charges_only_the_response() {
-    let world = world();
-    let path = world.start();
-    assert_eq!(world.site.asked.recv_timeout(DEADLINE).unwrap(), "/search");
-    world.wait(&path, "in_progress");
-    assert_eq!(world.ask("POST", &format!("{path}/cancel"), "")["status"], "cancelled");
-    assert_eq!(world.charges(), [("responses".to_owned(), -1000)]);
-    let parent = world.newest();
+    let setup = setup();
+    let path = setup.start();
+    assert_eq!(setup.site.asked.recv_timeout(DEADLINE).unwrap(), "/search");
+    setup.wait(&path, "in_progress");
+    assert_eq!(setup.ask("POST", &format!("{path}/cancel"), "")["status"], "cancelled");
+    assert_eq!(setup.charges(), [("responses".to_owned(), -1000)]);
+    let parent = setup.newest();
     assert_eq!(parent["rule"], "cancelled_late");
     let mut child = Value::Null;
     eventually("the search has ended", || {
-        child = world.newest()["children"][0].clone();
+        child = setup.newest()["children"][0].clone();
         !child.is_null()
     });
     assert_eq!((&child["rule"], &child["charge_micros"]), (&"client_left_early".into(), &0.into()));
-    assert!(world.site.asked.try_recv().is_err(), "a page was read");
+    assert!(setup.site.asked.try_recv().is_err(), "a page was read");
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use agent_test_support::nginx::Nginx;
 use agent_test_support::postgres::Cluster;
 
-use super::{Load, ResponseCounts, Served, World, addresses, until_answered};
+use super::{Load, ResponseCounts, Served, Setup, addresses, until_answered};
 
 const SERVICES: usize = 3;
 const CLIENTS: usize = 12;
@@ -17,15 +17,15 @@ fn services_follow_a_promoted_standby_and_no_charge_is_lost() {
     let database = primary.database();
     let standby = primary.start_standby();
     let place = format!("database: \"{}\"\n", database.url_with_standby(&standby));
-    let world = World::with(&place, Some(database), 1_000_000);
-    let services: Vec<Served> = (0..SERVICES).map(|_| world.ground.serve()).collect();
+    let setup = Setup::with(&place, Some(database), 1_000_000);
+    let services: Vec<Served> = (0..SERVICES).map(|_| setup.fixture.serve()).collect();
     let nginx = Nginx::start(
         &format!("upstream services {{ server {}; }}", addresses(&services).join("; server ")),
         "location / { proxy_pass http://services; proxy_buffering off; }",
     );
 
     let tally = Arc::new(ResponseCounts::default());
-    let load = Load::start(&[nginx.address.to_string()], &world.key, CLIENTS, &tally);
+    let load = Load::start(&[nginx.address.to_string()], &setup.key, CLIENTS, &tally);
     until_answered(&tally, 200);
     primary.kill();
     let lost = Instant::now();
@@ -35,10 +35,10 @@ fn services_follow_a_promoted_standby_and_no_charge_is_lost() {
     until_answered(&tally, ResponseCounts::get(&tally.answered) + 200);
     load.stop();
 
-    world.wait_until_settled();
+    setup.wait_until_settled();
     let [answered, cut, refused, wrong] =
         [&tally.answered, &tally.cut, &tally.refused, &tally.wrong].map(ResponseCounts::get);
-    let charged = world.charged();
+    let charged = setup.charged();
     println!(
         "answered again after {recovered:?}; {answered} answered, {cut} cut, {refused} refused, \
          {charged} charged"

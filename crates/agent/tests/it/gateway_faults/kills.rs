@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::{Load, ResponseCounts, StoreKind, World, until_answered};
+use super::{Load, ResponseCounts, Setup, StoreKind, until_answered};
 
 const KILLS: u64 = 50;
 const CLIENTS: usize = 8;
@@ -24,11 +24,11 @@ fn fifty_kills_on_postgresql_keep_every_charge_exact() {
 /// Each service lives until it has given some answers, and then for a moment more.
 #[expect(clippy::print_stdout, reason = "how many answers were cut is part of the result")]
 fn kill_again_and_again(books: &StoreKind) {
-    let world = World::new(books, 1_000_000);
+    let setup = Setup::new(books, 1_000_000);
     let tally = Arc::new(ResponseCounts::default());
     for kill in 0..KILLS {
-        let mut service = world.ground.serve();
-        let load = Load::start(slice::from_ref(&service.address), &world.key, CLIENTS, &tally);
+        let mut service = setup.fixture.serve();
+        let load = Load::start(slice::from_ref(&service.address), &setup.key, CLIENTS, &tally);
         until_answered(&tally, ResponseCounts::get(&tally.answered) + kill % 5);
         let more = Duration::from_micros(fastrand::u64(0..60_000));
         std::thread::sleep(more); // sleep: the moment of the kill is what is tried
@@ -37,10 +37,10 @@ fn kill_again_and_again(books: &StoreKind) {
         load.stop();
     }
     // Whatever was under way is released by the next one.
-    let service = world.ground.serve();
-    world.wait_until_settled();
+    let service = setup.fixture.serve();
+    setup.wait_until_settled();
     let (answered, cut) = (ResponseCounts::get(&tally.answered), ResponseCounts::get(&tally.cut));
-    let charged = world.charged();
+    let charged = setup.charged();
     assert_eq!(ResponseCounts::get(&tally.wrong), 0);
     assert!(answered > KILLS, "{answered} answered");
     assert!(
@@ -51,8 +51,8 @@ fn kill_again_and_again(books: &StoreKind) {
     println!("{answered} answered, {cut} cut, of which {} were charged", charged - answered);
 
     // And it continues.
-    let load = Load::start(slice::from_ref(&service.address), &world.key, CLIENTS, &tally);
+    let load = Load::start(slice::from_ref(&service.address), &setup.key, CLIENTS, &tally);
     until_answered(&tally, answered + 10);
     load.stop();
-    world.wait_until_settled();
+    setup.wait_until_settled();
 }

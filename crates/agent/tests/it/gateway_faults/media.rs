@@ -10,17 +10,17 @@ use agent_test_support::wait::DEADLINE;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{StoreKind, World};
+use super::{Setup, StoreKind};
 
 const BODY: &str = r#"{"model": "made/paint", "input": {"prompt": "x"}}"#;
 
 /// A configuration with a model that paints, and a place for what it makes.
-fn configure(world: &World, artifacts: &str) {
-    world.ground.configure(&format!(
+fn configure(setup: &Setup, artifacts: &str) {
+    setup.fixture.configure(&format!(
         "  made:\n    kind: openai\n    base_url: {}\n    api_key: ${{UPSTREAM_KEY}}\n    \
          health: false\n    models: {{paint: {{capabilities: [image], price_micros: 1000}}}}\n\
          {artifacts}hold_lease_seconds: 2\n",
-        world.ground.upstream.base_url()
+        setup.fixture.upstream.base_url()
     ));
 }
 
@@ -53,49 +53,49 @@ fn silent_bucket() -> (String, mpsc::Receiver<Vec<u8>>) {
 
 #[test]
 fn a_kill_between_storage_and_charge_charges_nothing() {
-    let world = World::new(&StoreKind::Sqlite, 5);
+    let setup = Setup::new(&StoreKind::Sqlite, 5);
     let (endpoint, bodies) = silent_bucket();
     configure(
-        &world,
+        &setup,
         &format!(
             "artifacts: {{url: \"s3://made-here\", endpoint: \"{endpoint}\", access_key_id: a, \
              secret_access_key: b}}\n"
         ),
     );
-    let mut served = world.ground.serve();
+    let mut served = setup.fixture.serve();
     let mut client = std::net::TcpStream::connect(&served.address).unwrap();
-    crate::gateway::send(&mut client, ("POST", "/v1/media/run"), &world.key, BODY);
+    crate::gateway::send(&mut client, ("POST", "/v1/media/run"), &setup.key, BODY);
     assert_eq!(bodies.recv_timeout(DEADLINE).unwrap(), png("x"), "the bytes are in the bucket");
-    assert_eq!(world.member()["held_micros"], 1000);
+    assert_eq!(setup.member()["held_micros"], 1000);
     served.signal(Signal::KILL);
     served.wait();
-    let _served = world.ground.serve();
+    let _served = setup.fixture.serve();
     agent_test_support::wait::eventually("the hold is released", || {
-        world.member()["held_micros"] == 0
+        setup.member()["held_micros"] == 0
     });
-    assert_eq!(world.member()["balance_micros"], world.credit);
-    assert_eq!(world.ground.run(["ledger", "check"]).code, 0);
+    assert_eq!(setup.member()["balance_micros"], setup.credit);
+    assert_eq!(setup.fixture.run(["ledger", "check"]).code, 0);
 }
 
 #[test]
 fn a_kill_after_the_charge_keeps_the_file_available() {
-    let world = World::new(&StoreKind::Sqlite, 5);
-    configure(&world, "");
-    let mut served = world.ground.serve();
-    let (status, body) = served.ask("POST", "/v1/media/run", &world.key, BODY);
+    let setup = Setup::new(&StoreKind::Sqlite, 5);
+    configure(&setup, "");
+    let mut served = setup.fixture.serve();
+    let (status, body) = served.ask("POST", "/v1/media/run", &setup.key, BODY);
     assert_eq!(status, 200, "{body}");
     served.signal(Signal::KILL);
     served.wait();
     let made: Value = serde_json::from_str(&body).unwrap();
     let id = made["artifacts"][0]["id"].as_str().unwrap();
-    let served = world.ground.serve();
+    let served = setup.fixture.serve();
     let mut client = std::net::TcpStream::connect(&served.address).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let path = format!("/v1/media/artifacts/{id}");
-    crate::gateway::send(&mut client, ("GET", &path), &world.key, "");
+    crate::gateway::send(&mut client, ("GET", &path), &setup.key, "");
     let mut answer = Vec::new();
     client.read_to_end(&mut answer).unwrap();
     assert!(answer.ends_with(&png("x")));
-    assert_eq!(world.member()["balance_micros"], world.credit - 1000);
-    assert_eq!(world.ground.run(["ledger", "check"]).code, 0);
+    assert_eq!(setup.member()["balance_micros"], setup.credit - 1000);
+    assert_eq!(setup.fixture.run(["ledger", "check"]).code, 0);
 }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::sync::{Arc, Barrier};
 
-use super::{STACK_BYTES, Seen, StoreKind, World, addresses, ask};
+use super::{STACK_BYTES, Seen, Setup, StoreKind, addresses, ask};
 use crate::gateway::{Served, chat_body};
 
 const CLIENTS: usize = 1000;
@@ -21,16 +21,16 @@ fn a_thousand_postgresql_clients_never_exceed_the_balance() {
 }
 
 fn race(books: &StoreKind, processes: usize) {
-    let world = World::new(books, i64::try_from(COVERED).unwrap());
-    let services: Vec<Served> = (0..processes).map(|_| world.ground.serve()).collect();
-    let seen = all_at_once(&addresses(&services), &world.key);
+    let setup = Setup::new(books, i64::try_from(COVERED).unwrap());
+    let services: Vec<Served> = (0..processes).map(|_| setup.fixture.serve()).collect();
+    let seen = all_at_once(&addresses(&services), &setup.key);
     let count = |wanted: &Seen| seen.iter().filter(|seen| *seen == wanted).count() as u64;
-    assert_eq!(count(&Seen::Whole), COVERED, "{:?}", world.member());
+    assert_eq!(count(&Seen::Whole), COVERED, "{:?}", setup.member());
     assert_eq!(count(&Seen::Status(402)), CLIENTS as u64 - COVERED);
-    let member = world.member();
+    let member = setup.member();
     assert_eq!((&member["balance_micros"], &member["held_micros"]), (&0.into(), &0.into()));
-    world.wait_until_settled();
-    assert_eq!(world.ground.upstream.completions().len() as u64, COVERED);
+    setup.wait_until_settled();
+    assert_eq!(setup.fixture.upstream.completions().len() as u64, COVERED);
 }
 
 fn all_at_once(addresses: &[String], key: &str) -> Vec<Seen> {
@@ -51,12 +51,12 @@ fn all_at_once(addresses: &[String], key: &str) -> Vec<Seen> {
 
 #[test]
 fn an_idempotency_key_on_two_services_is_charged_once() {
-    let world = World::new(&StoreKind::Postgres, 50);
-    let services = [world.ground.serve(), world.ground.serve()];
+    let setup = Setup::new(&StoreKind::Postgres, 50);
+    let services = [setup.fixture.serve(), setup.fixture.serve()];
     let clients: Vec<_> = (0..100)
         .map(|number: usize| {
             let address = services[number % 2].address.clone();
-            let key = world.key.clone();
+            let key = setup.key.clone();
             let client = move || loop {
                 let (status, body) = repeat(&address, &key);
                 match status {
@@ -69,9 +69,9 @@ fn an_idempotency_key_on_two_services_is_charged_once() {
         .collect();
     let answers: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
     assert!(answers.iter().all(|answer| answer.0 == 200 && *answer == answers[0]), "{answers:?}");
-    assert_eq!(world.ground.upstream.completions().len(), 1);
-    assert_eq!(world.charged(), 1);
-    world.wait_until_settled();
+    assert_eq!(setup.fixture.upstream.completions().len(), 1);
+    assert_eq!(setup.charged(), 1);
+    setup.wait_until_settled();
 }
 
 /// Sends the same request with the same word.

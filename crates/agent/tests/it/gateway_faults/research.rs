@@ -11,7 +11,7 @@ use agent_test_support::wait::eventually;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{StoreKind, World};
+use super::{Setup, StoreKind};
 use crate::gateway::Served;
 
 const JOBS: usize = 100;
@@ -30,7 +30,7 @@ fn a_hundred_jobs_survive_kills_of_a_sqlite_process() {
 }
 
 /// A service that finds one page, and asks a model three times for each job.
-fn world(books: &StoreKind, workers: usize) -> World {
+fn setup(books: &StoreKind, workers: usize) -> Setup {
     let database = match books {
         StoreKind::Sqlite => None,
         StoreKind::Postgres => Some(Arc::new(Cluster::start_new()).database()),
@@ -43,12 +43,12 @@ fn world(books: &StoreKind, workers: usize) -> World {
         "research: {{workers: {workers}, lease_seconds: 4, attempts: 10, \
          max_jobs_per_member: {JOBS}, quick: {{queries: 1, pages: 1}}}}\n"
     );
-    let world = World::with(&format!("{docs}{place}{research}"), database, 200);
-    let folder = world.ground.bench.home().join("gateway/files");
+    let setup = Setup::with(&format!("{docs}{place}{research}"), database, 200);
+    let folder = setup.fixture.agent.home().join("gateway/files");
     fs::create_dir_all(&folder).unwrap();
     let page = "The sky is blue because short waves are scattered more than long ones.\n";
     fs::write(folder.join("sky.md"), page).unwrap();
-    world
+    setup
 }
 
 /// The number of the job that a question is of.
@@ -70,21 +70,21 @@ fn is_over(job: &Value) -> bool {
 
 #[expect(clippy::print_stdout, reason = "how much was done twice is part of the result")]
 fn kill_again_and_again(books: &StoreKind, (processes, workers): (usize, usize)) {
-    let world = world(books, workers);
-    let mut services: Vec<Served> = (0..processes).map(|_| world.ground.serve()).collect();
+    let setup = setup(books, workers);
+    let mut services: Vec<Served> = (0..processes).map(|_| setup.fixture.serve()).collect();
     for service in &services {
         eventually("pages are found", || {
             let (status, body) =
-                service.ask("POST", "/v1/search", &world.key, r#"{"query": "sky"}"#);
+                service.ask("POST", "/v1/search", &setup.key, r#"{"query": "sky"}"#);
             status == 200 && body.contains("docs.example")
         });
     }
-    let before = world.charged();
+    let before = setup.charged();
     for number in 0..JOBS {
         let query = format!("Why is the sky number {number} blue? [[slow-150]]");
         let body = json!({"query": query, "depth": "quick", "model": "test/echo"}).to_string();
         let service = &services[number % processes];
-        let (status, body) = service.ask("POST", "/v1/research/jobs", &world.key, &body);
+        let (status, body) = service.ask("POST", "/v1/research/jobs", &setup.key, &body);
         assert_eq!(status, 202, "{body}");
     }
     let begun = Instant::now();
@@ -96,29 +96,29 @@ fn kill_again_and_again(books: &StoreKind, (processes, workers): (usize, usize))
             std::thread::sleep(life); // sleep: the moment of the kill is what is tried
             services[chosen].signal(Signal::KILL);
             services[chosen].wait();
-            services[chosen] = world.ground.serve();
+            services[chosen] = setup.fixture.serve();
             kills += 1;
         } else {
             std::thread::sleep(Duration::from_millis(100)); // sleep: between two looks
         }
-        if jobs(&services[chosen], &world.key).iter().all(is_over) {
+        if jobs(&services[chosen], &setup.key).iter().all(is_over) {
             break;
         }
         assert!(begun.elapsed() < LONG, "the jobs do not end");
     }
     let took = begun.elapsed();
-    world.wait_until_settled();
+    setup.wait_until_settled();
 
     // Each is completed, and charged once.
-    let listed = jobs(&services[0], &world.key);
+    let listed = jobs(&services[0], &setup.key);
     assert_eq!(listed.len(), JOBS);
     assert!(listed.iter().all(|job| job["status"] == "completed"), "{listed:?}");
-    assert_eq!(world.charged() - before, JOBS as u64);
-    let asks: usize = listed.iter().map(|job| check_steps(&services[0], &world, job)).sum();
+    assert_eq!(setup.charged() - before, JOBS as u64);
+    let asks: usize = listed.iter().map(|job| check_steps(&services[0], &setup, job)).sum();
 
     // No two worked on one at the same time, and little was done twice.
     let mut of_job: BTreeMap<usize, Vec<RecordedRequest>> = BTreeMap::new();
-    for seen in world.ground.upstream.completions() {
+    for seen in setup.fixture.upstream.completions() {
         of_job.entry(number(&seen)).or_default().push(seen);
     }
     for (number, asked) in &of_job {
@@ -133,9 +133,9 @@ fn kill_again_and_again(books: &StoreKind, (processes, workers): (usize, usize))
 }
 
 /// That the steps of a job follow each other; how many of them asked a model.
-fn check_steps(service: &Served, world: &World, job: &Value) -> usize {
+fn check_steps(service: &Served, setup: &Setup, job: &Value) -> usize {
     let path = format!("/v1/research/jobs/{}", job["id"].as_str().unwrap());
-    let (_, body) = service.ask("GET", &path, &world.key, "");
+    let (_, body) = service.ask("GET", &path, &setup.key, "");
     let job: Value = serde_json::from_str(&body).unwrap();
     let steps = job["steps"].as_array().unwrap();
     let kinds: Vec<&str> = steps.iter().map(|step| step["kind"].as_str().unwrap()).collect();

@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use super::{configuration, configure, plain, terminal, transcript};
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 #[test]
 fn a_local_server_is_added_from_the_command_line() {
-    let bench = bench();
-    let run = bench.run([
+    let agent = agent();
+    let run = agent.run([
         "mcp", "add", "files", "--env", "MODE=yes", "--cwd", "~/x", "--timeout", "30", "--trust",
         "untrusted", "--protocol", "legacy", "--disabled", "--", "npx", "-y", "@scope/files",
         "a b", "1.0", "--flag=x: y # z",
     ]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     Added files: npx -y @scope/files "a b" 1.0 "--flag=x: y # z" (with the variables MODE)
@@ -21,7 +21,7 @@ fn a_local_server_is_added_from_the_command_line() {
     note: files: cwd: `~` is kept because the home directory is unknown
     Saved to [home]/config.yaml. Test it with `agent mcp test files`.
     "#);
-    insta::assert_snapshot!(configuration(&bench), @r#"
+    insta::assert_snapshot!(configuration(&agent), @r#"
     mcp_servers:
       files:
         command: npx
@@ -43,12 +43,12 @@ fn a_local_server_is_added_from_the_command_line() {
 
 #[test]
 fn a_remote_server_is_added_from_the_command_line() {
-    let bench = bench();
-    let run = bench.run([
+    let agent = agent();
+    let run = agent.run([
         "mcp", "add", "docs", "--url", "https://example.com/mcp", "--transport", "sse", "--header",
         "X-Team: red: blue", "--header", "X-Mode=on", "--auth", "oauth",
     ]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Added docs: https://example.com/mcp (with the headers X-Mode, X-Team)
@@ -56,7 +56,7 @@ fn a_remote_server_is_added_from_the_command_line() {
     note: docs: sign in with `agent mcp login docs`
     Saved to [home]/config.yaml. Test it with `agent mcp test docs`.
     ");
-    insta::assert_snapshot!(configuration(&bench), @r#"
+    insta::assert_snapshot!(configuration(&agent), @r#"
     mcp_servers:
       docs:
         url: https://example.com/mcp
@@ -67,8 +67,8 @@ fn a_remote_server_is_added_from_the_command_line() {
         auth: oauth
     "#);
     let run =
-        bench.run(["mcp", "add", "plain", "--url", "http://x/", "--transport", "http", "--json"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+        agent.run(["mcp", "add", "plain", "--url", "http://x/", "--transport", "http", "--json"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     {
@@ -91,33 +91,33 @@ fn a_remote_server_is_added_from_the_command_line() {
 
 #[test]
 fn adding_a_server_keeps_the_rest_of_the_file() {
-    let bench = bench();
+    let agent = agent();
     let before = "# mine\nmodel: gpt # best\n\nmcp_servers: # all\n  # the first\n  a:\n    command: x # cx\n\n  # b\n  b: {url: 'http://b/'}\n\n# end\nmetrics:\n  mode: off\n";
-    configure(&bench, before);
-    assert_eq!(bench.run(["mcp", "add", "c", "--", "z"]).code, 0);
+    configure(&agent, before);
+    assert_eq!(agent.run(["mcp", "add", "c", "--", "z"]).code, 0);
     let added = "\n  c:\n    command: z\n";
     assert_eq!(
-        configuration(&bench),
+        configuration(&agent),
         before.replace("'http://b/'}\n", &format!("'http://b/'}}\n{added}"))
     );
-    assert_eq!(bench.run(["mcp", "remove", "c", "--yes"]).code, 0);
-    assert_eq!(configuration(&bench), before);
+    assert_eq!(agent.run(["mcp", "remove", "c", "--yes"]).code, 0);
+    assert_eq!(configuration(&agent), before);
 }
 
 /// Runs `agent mcp` in ways that must fail, and gives what was told.
 fn refusals<'a>(commands: impl IntoIterator<Item = Vec<&'a str>>) -> String {
-    let bench = bench();
+    let agent = agent();
     let mut told = String::new();
     for arguments in commands {
         let shown = arguments.join(" ");
-        let run = bench.run([vec!["mcp"], arguments].concat());
+        let run = agent.run([vec!["mcp"], arguments].concat());
         assert_ne!(run.code, 0, "{shown}");
         assert!(!run.stderr.contains("s3cret"), "{}", run.stderr);
-        let stderr = plain(&bench, &run.stderr);
+        let stderr = plain(&agent, &run.stderr);
         let stderr = stderr.split("\n\nUsage").next().unwrap().trim_end();
         told.push_str(&format!("$ {shown}\n{} {stderr}\n\n", run.code));
     }
-    assert!(!bench.home().exists(), "nothing was written");
+    assert!(!agent.home().exists(), "nothing was written");
     told
 }
 
@@ -243,27 +243,27 @@ fn invalid_pasted_text_is_rejected_with_the_reason() {
 
 #[test]
 fn a_server_is_overwritten_only_on_request() {
-    let bench = bench();
+    let agent = agent();
     let before = "mcp_servers:\n  # mine\n  a:\n    command: x\n  b:\n    command: y\n";
-    configure(&bench, before);
-    let run = bench.run(["mcp", "add", "a", "--", "z"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    configure(&agent, before);
+    let run = agent.run(["mcp", "add", "a", "--", "z"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 1
     ----- stdout -----
     ----- stderr -----
     error: server `a` exists already; nothing was changed
       hint: choose another name, or replace the server with `--replace`
     ");
-    assert_eq!(configuration(&bench), before);
-    let run = bench.run(["mcp", "add", "a", "--replace", "--", "z"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    assert_eq!(configuration(&agent), before);
+    let run = agent.run(["mcp", "add", "a", "--replace", "--", "z"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Replaced a: z
     ----- stderr -----
     Saved to [home]/config.yaml. Test it with `agent mcp test a`.
     ");
-    assert_eq!(configuration(&bench), before.replace("command: x", "command: z"));
+    assert_eq!(configuration(&agent), before.replace("command: x", "command: z"));
 }
 
 #[test]
@@ -278,11 +278,11 @@ fn formats_of_other_clients_are_accepted() {
         ("mcp_servers:\n  a:\n    url: http://x/\n", None),
         ("[mcp_servers.a]\nurl = \"http://x/\"\n", None),
     ] {
-        let bench = bench();
+        let agent = agent();
         let arguments = ["mcp", "add"].into_iter().chain(name).chain(["--paste", text]);
-        let run = bench.run(arguments);
+        let run = agent.run(arguments);
         assert_eq!(run.code, 0, "{text}\n{}", run.stderr);
-        assert_eq!(configuration(&bench), "mcp_servers:\n  a:\n    url: http://x/\n", "{text}");
+        assert_eq!(configuration(&agent), "mcp_servers:\n  a:\n    url: http://x/\n", "{text}");
     }
 }
 
@@ -295,10 +295,10 @@ fn server_names_come_from_the_text_or_the_arguments() {
         (vec!["mcp", "add", "--json", "-"], whole),
         (vec!["mcp", "add", "a", "-"], bare),
     ] {
-        let bench = bench();
-        let run = bench.run_with_input(&arguments, input.as_bytes());
+        let agent = agent();
+        let run = agent.run_with_input(&arguments, input.as_bytes());
         assert_eq!(run.code, 0, "{arguments:?}\n{}", run.stderr);
-        assert_eq!(configuration(&bench), "mcp_servers:\n  a:\n    url: http://x/\n");
+        assert_eq!(configuration(&agent), "mcp_servers:\n  a:\n    url: http://x/\n");
     }
     let told = refusals([
         vec!["add", "files", "npx", "foo"],
@@ -317,7 +317,7 @@ fn server_names_come_from_the_text_or_the_arguments() {
 
 #[test]
 fn several_servers_are_added_from_stdin() {
-    let bench = bench();
+    let agent = agent();
     let text = r#"{
         // as the documentation has it
         "mcpServers": {
@@ -326,8 +326,8 @@ fn several_servers_are_added_from_stdin() {
         }
     }"#;
     let run =
-        bench.run_with_input(["mcp", "add", "--paste", "-", "--yes", "--json"], text.as_bytes());
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+        agent.run_with_input(["mcp", "add", "--paste", "-", "--yes", "--json"], text.as_bytes());
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     {
@@ -354,7 +354,7 @@ fn several_servers_are_added_from_stdin() {
     }
     ----- stderr -----
     "#);
-    insta::assert_snapshot!(configuration(&bench), @r"
+    insta::assert_snapshot!(configuration(&agent), @r"
     mcp_servers:
       docs:
         url: https://example.com/mcp
@@ -367,18 +367,18 @@ fn several_servers_are_added_from_stdin() {
     // One that is taken keeps the others out.
     let more =
         "{\"mcpServers\": {\"new\": {\"url\": \"http://x/\"}, \"time\": {\"url\": \"http://y/\"}}}";
-    let before = configuration(&bench);
-    assert_eq!(bench.run(["mcp", "add", "--paste", more]).code, 1);
-    assert_eq!(configuration(&bench), before);
+    let before = configuration(&agent);
+    assert_eq!(agent.run(["mcp", "add", "--paste", more]).code, 1);
+    assert_eq!(configuration(&agent), before);
 }
 
 #[test]
 fn a_pasted_command_is_shown_and_needs_confirmation() {
-    let bench = bench();
+    let agent = agent();
     let text = "{\"mcpServers\": {\"a\": {\"command\": \"npx\", \"args\": [\"-y\", \"two words\", \"--token=s3cret99\"], \"env\": {\"API_KEY\": \"s3cret88\"}}}}";
     let arguments = ["mcp", "add", "--paste", text];
-    let run = bench.run(arguments);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let run = agent.run(arguments);
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 1
     ----- stdout -----
     ----- stderr -----
@@ -386,8 +386,8 @@ fn a_pasted_command_is_shown_and_needs_confirmation() {
       cause: a: npx -y "two words" --token=[hidden] (with the variables API_KEY)
       hint: review it, then confirm with `--yes`
     "#);
-    let run = terminal::run(&mut bench.command(arguments), "\n");
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let run = terminal::run(&mut agent.command(arguments), "\n");
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     ----- stderr -----
@@ -395,9 +395,9 @@ fn a_pasted_command_is_shown_and_needs_confirmation() {
       a: npx -y "two words" --token=[hidden] (with the variables API_KEY)
     Add it? [y/N] Nothing was added.
     "#);
-    assert!(!bench.home().join("config.yaml").exists(), "the default is no");
-    let run = terminal::run(&mut bench.command(arguments), "y\n");
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    assert!(!agent.home().join("config.yaml").exists(), "the default is no");
+    let run = terminal::run(&mut agent.command(arguments), "y\n");
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     Added a: npx -y "two words" --token=[hidden] (with the variables API_KEY)
@@ -408,14 +408,14 @@ fn a_pasted_command_is_shown_and_needs_confirmation() {
     The secret of a (args) is stored as MCP_A_TOKEN in [home]/.env.
     Saved to [home]/config.yaml. Test it with `agent mcp test a`.
     "#);
-    assert!(configuration(&bench).contains("  a:\n    command: npx\n"));
+    assert!(configuration(&agent).contains("  a:\n    command: npx\n"));
 }
 
 #[test]
 fn json_output_never_prompts() {
-    let bench = bench();
+    let agent = agent();
     let text = "{\"a\": {\"command\": \"x\"}}";
-    let run = terminal::run(&mut bench.command(["mcp", "add", "--paste", text, "--json"]), "y\n");
+    let run = terminal::run(&mut agent.command(["mcp", "add", "--paste", text, "--json"]), "y\n");
     assert_eq!((run.code, &*run.stdout), (1, ""));
     let told = run.stderr.lines().last().unwrap();
     let error: Value = serde_json::from_str(told).unwrap();
@@ -425,7 +425,7 @@ fn json_output_never_prompts() {
 #[test]
 fn every_editing_command_has_a_help_page_with_examples() {
     for command in ["add", "remove", "enable", "disable", "import"] {
-        let help = bench().run(["mcp", command, "--help"]);
+        let help = agent().run(["mcp", command, "--help"]);
         let example = format!("  agent mcp {command}");
         assert_eq!(help.code, 0, "{command}");
         assert!(help.stdout.contains("Examples:") && help.stdout.contains(&example), "{command}");
@@ -434,9 +434,9 @@ fn every_editing_command_has_a_help_page_with_examples() {
 
 #[test]
 fn stdin_size_is_limited() {
-    let bench = bench();
+    let agent = agent();
     let large = vec![b' '; 1024 * 1024 + 1];
-    let run = bench.run_with_input(["mcp", "add", "--paste", "-"], &large);
+    let run = agent.run_with_input(["mcp", "add", "--paste", "-"], &large);
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("standard input is larger than 1048576 bytes"), "{}", run.stderr);
 }

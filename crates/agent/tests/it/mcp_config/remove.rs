@@ -1,25 +1,25 @@
 //! `agent mcp remove`, `enable` and `disable`.
 
 use super::{configuration, configure, terminal, transcript};
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 const SERVERS: &str = "mcp_servers:\n  # about files\n  files:\n    command: x # cx\n  docs:\n    url: http://x/\n  # apart\n\n  time:\n    command: y\n    enabled: no # for now\n";
 
 #[test]
 fn servers_are_removed_with_their_comments() {
-    let bench = bench();
-    configure(&bench, SERVERS);
-    let run = bench.run(["mcp", "remove", "files", "time", "files", "--yes"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    let agent = agent();
+    configure(&agent, SERVERS);
+    let run = agent.run(["mcp", "remove", "files", "time", "files", "--yes"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Removed files.
     Removed time.
     ----- stderr -----
     ");
-    assert_eq!(configuration(&bench), "mcp_servers:\n  docs:\n    url: http://x/\n  # apart\n");
-    let run = bench.run(["mcp", "remove", "docs", "--yes", "--json"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    assert_eq!(configuration(&agent), "mcp_servers:\n  docs:\n    url: http://x/\n  # apart\n");
+    let run = agent.run(["mcp", "remove", "docs", "--yes", "--json"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     {
@@ -32,31 +32,31 @@ fn servers_are_removed_with_their_comments() {
     }
     ----- stderr -----
     "#);
-    assert_eq!(configuration(&bench), "mcp_servers: {}\n  # apart\n");
+    assert_eq!(configuration(&agent), "mcp_servers: {}\n  # apart\n");
 }
 
 #[test]
 fn removal_needs_confirmation() {
-    let bench = bench();
-    configure(&bench, SERVERS);
-    let run = bench.run(["mcp", "remove", "files"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    let agent = agent();
+    configure(&agent, SERVERS);
+    let run = agent.run(["mcp", "remove", "files"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 1
     ----- stdout -----
     ----- stderr -----
     error: removing files needs confirmation, but no terminal is attached
       hint: confirm with `--yes`
     ");
-    let run = terminal::run(&mut bench.command(["mcp", "remove", "files", "docs"]), "\n");
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    let run = terminal::run(&mut agent.command(["mcp", "remove", "files", "docs"]), "\n");
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     ----- stderr -----
     Remove files, docs? [y/N] Nothing was removed.
     ");
-    assert_eq!(configuration(&bench), SERVERS);
-    let run = terminal::run(&mut bench.command(["mcp", "remove", "files", "docs"]), "yes\n");
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    assert_eq!(configuration(&agent), SERVERS);
+    let run = terminal::run(&mut agent.command(["mcp", "remove", "files", "docs"]), "yes\n");
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Removed files.
@@ -64,15 +64,15 @@ fn removal_needs_confirmation() {
     ----- stderr -----
     Remove files, docs? [y/N]
     ");
-    assert!(configuration(&bench).starts_with("mcp_servers:\n  # apart\n"));
+    assert!(configuration(&agent).starts_with("mcp_servers:\n  # apart\n"));
 }
 
 #[test]
 fn enabling_and_disabling_keeps_the_rest_of_the_file() {
-    let bench = bench();
-    configure(&bench, SERVERS);
-    let run = bench.run(["mcp", "disable", "files", "time"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @"
+    let agent = agent();
+    configure(&agent, SERVERS);
+    let run = agent.run(["mcp", "disable", "files", "time"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @"
     exit code: 0
     ----- stdout -----
     time is already disabled.
@@ -80,9 +80,9 @@ fn enabling_and_disabling_keeps_the_rest_of_the_file() {
     ----- stderr -----
     ");
     let off = SERVERS.replace("  files:\n", "  files:\n    enabled: false\n");
-    assert_eq!(configuration(&bench), off);
-    let run = bench.run(["mcp", "enable", "files", "time", "docs", "--json"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    assert_eq!(configuration(&agent), off);
+    let run = agent.run(["mcp", "enable", "files", "time", "docs", "--json"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     {
@@ -98,24 +98,24 @@ fn enabling_and_disabling_keeps_the_rest_of_the_file() {
     ----- stderr -----
     "#);
     let on = off.replace("enabled: false", "enabled: true").replace("enabled: no", "enabled: true");
-    assert_eq!(configuration(&bench), on);
+    assert_eq!(configuration(&agent), on);
 }
 
 #[test]
 fn an_unknown_name_is_reported_with_the_configured_ones() {
-    let bench = bench();
-    let run = bench.run(["mcp", "disable", "files"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    let agent = agent();
+    let run = agent.run(["mcp", "disable", "files"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 1
     ----- stdout -----
     ----- stderr -----
     error: unknown server `files`
       hint: no servers are configured; add one with `agent mcp add`
     ");
-    assert!(!bench.home().exists(), "nothing is made");
-    configure(&bench, SERVERS);
+    assert!(!agent.home().exists(), "nothing is made");
+    configure(&agent, SERVERS);
     for command in ["enable", "disable", "remove"] {
-        let run = bench.run(["mcp", command, "time", "flies"]);
+        let run = agent.run(["mcp", command, "time", "flies"]);
         assert_eq!(run.code, 1);
         assert!(
             run.stderr.contains("hint: configured servers: files, docs, time"),
@@ -123,8 +123,8 @@ fn an_unknown_name_is_reported_with_the_configured_ones() {
             run.stderr
         );
     }
-    let run = bench.run(["mcp", "enable", "flies"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    let run = agent.run(["mcp", "enable", "flies"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 1
     ----- stdout -----
     ----- stderr -----
@@ -132,5 +132,5 @@ fn an_unknown_name_is_reported_with_the_configured_ones() {
       hint: did you mean `files`?
       hint: configured servers: files, docs, time
     ");
-    assert_eq!(configuration(&bench), SERVERS);
+    assert_eq!(configuration(&agent), SERVERS);
 }

@@ -4,16 +4,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::{configuration, configure, env_file, transcript};
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 #[test]
 fn a_literal_secret_is_moved_to_the_env_file() {
-    let bench = bench();
-    configure(&bench, "");
-    let path = bench.home().join(".env");
+    let agent = agent();
+    configure(&agent, "");
+    let path = agent.home().join(".env");
     fs::write(&path, "# mine\nOTHER=1 # x").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    let run = bench.run([
+    let run = agent.run([
         "mcp",
         "add",
         "my.api",
@@ -24,7 +24,7 @@ fn a_literal_secret_is_moved_to_the_env_file() {
         "--header",
         "X-Team: red",
     ]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Added my.api: https://example.com/mcp (with the headers Authorization, X-Team)
@@ -32,7 +32,7 @@ fn a_literal_secret_is_moved_to_the_env_file() {
     The secret of my.api (headers.Authorization) is stored as MCP_MY_API_AUTHORIZATION in [home]/.env.
     Saved to [home]/config.yaml. Test it with `agent mcp test my.api`.
     ");
-    insta::assert_snapshot!(configuration(&bench), @r"
+    insta::assert_snapshot!(configuration(&agent), @r"
     mcp_servers:
       my.api:
         url: https://example.com/mcp
@@ -40,9 +40,9 @@ fn a_literal_secret_is_moved_to_the_env_file() {
           Authorization: Bearer ${MCP_MY_API_AUTHORIZATION}
           X-Team: red
     ");
-    assert_eq!(env_file(&bench), "# mine\nOTHER=1 # x\nMCP_MY_API_AUTHORIZATION=abcdef123456\n");
-    let run = bench.run(["mcp", "remove", "my.api", "--yes"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    assert_eq!(env_file(&agent), "# mine\nOTHER=1 # x\nMCP_MY_API_AUTHORIZATION=abcdef123456\n");
+    let run = agent.run(["mcp", "remove", "my.api", "--yes"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Removed my.api.
@@ -53,16 +53,16 @@ fn a_literal_secret_is_moved_to_the_env_file() {
 
 #[test]
 fn an_existing_variable_with_another_value_is_not_changed() {
-    let bench = bench();
-    configure(&bench, "");
-    let path = bench.home().join(".env");
+    let agent = agent();
+    configure(&agent, "");
+    let path = agent.home().join(".env");
     fs::write(&path, "MCP_MY_API_AUTHORIZATION=abcdef123456\n").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    let run = bench.run([
+    let run = agent.run([
         "mcp", "add", "my-api", "--json", "--env", "AUTHORIZATION=two words", "--env",
         "PAT=ghp_0123456789abcdef", "--env", "KEPT_TOKEN=${KEPT}", "--", "x",
     ]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     {
@@ -94,7 +94,7 @@ fn an_existing_variable_with_another_value_is_not_changed() {
     }
     ----- stderr -----
     "#);
-    assert!(env_file(&bench).ends_with(
+    assert!(env_file(&agent).ends_with(
         "MCP_MY_API_AUTHORIZATION_2='two words'\nMCP_MY_API_PAT=ghp_0123456789abcdef\n"
     ));
     let told = run.transcript();
@@ -103,37 +103,37 @@ fn an_existing_variable_with_another_value_is_not_changed() {
 
 #[test]
 fn a_new_env_file_is_readable_only_by_the_owner() {
-    let bench = bench();
-    let run = bench.run(["mcp", "add", "a", "--env", "API_KEY=s3cret99", "--", "x"]);
+    let agent = agent();
+    let run = agent.run(["mcp", "add", "a", "--env", "API_KEY=s3cret99", "--", "x"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     for name in [".env", "config.yaml", ".config.lock"] {
-        let mode = fs::metadata(bench.home().join(name)).unwrap().permissions().mode();
+        let mode = fs::metadata(agent.home().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
-    assert!(!configuration(&bench).contains("s3cret99"));
+    assert!(!configuration(&agent).contains("s3cret99"));
 }
 
 #[test]
 fn literal_secrets_are_kept_on_request() {
-    let bench = bench();
+    let agent = agent();
     let run =
-        bench.run(["mcp", "add", "a", "--keep-literal", "--env", "API_KEY=s3cret99", "--", "x"]);
+        agent.run(["mcp", "add", "a", "--keep-literal", "--env", "API_KEY=s3cret99", "--", "x"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(configuration(&bench).contains("API_KEY: s3cret99\n"));
-    assert!(!bench.home().join(".env").exists());
+    assert!(configuration(&agent).contains("API_KEY: s3cret99\n"));
+    assert!(!agent.home().join(".env").exists());
 }
 
 #[test]
 fn secrets_in_arguments_and_urls_are_moved() {
-    let bench = bench();
+    let agent = agent();
     let run =
-        bench.run(["mcp", "add", "a", "--url", "https://example.com/mcp?api_key=s3cret99&b=c"]);
+        agent.run(["mcp", "add", "a", "--url", "https://example.com/mcp?api_key=s3cret99&b=c"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let run = bench.run([
+    let run = agent.run([
         "mcp", "add", "b", "--", "npx", "mcp-remote", "https://x/", "--header",
         "Authorization: Bearer s3cret88", "--token=s3cret77", "--password", "s3cret66",
     ]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     Added b: npx mcp-remote https://x/ --header "Authorization: Bearer [hidden]" --token=[hidden] --password [hidden]
@@ -143,7 +143,7 @@ fn secrets_in_arguments_and_urls_are_moved() {
     The secret of b (args) is stored as MCP_B_PASSWORD in [home]/.env.
     Saved to [home]/config.yaml. Test it with `agent mcp test b`.
     "#);
-    insta::assert_snapshot!(configuration(&bench), @r#"
+    insta::assert_snapshot!(configuration(&agent), @r#"
     mcp_servers:
       a:
         url: "https://example.com/mcp?api_key=${MCP_A_API_KEY}&b=c"
@@ -158,7 +158,7 @@ fn secrets_in_arguments_and_urls_are_moved() {
           - --password
           - ${MCP_B_PASSWORD}
     "#);
-    insta::assert_snapshot!(env_file(&bench), @r"
+    insta::assert_snapshot!(env_file(&agent), @r"
     MCP_A_API_KEY=s3cret99
     MCP_B_AUTHORIZATION=s3cret88
     MCP_B_TOKEN=s3cret77
@@ -168,13 +168,13 @@ fn secrets_in_arguments_and_urls_are_moved() {
 
 #[test]
 fn an_env_file_readable_by_others_gets_a_warning() {
-    let bench = bench();
-    configure(&bench, "");
-    let path = bench.home().join(".env");
+    let agent = agent();
+    configure(&agent, "");
+    let path = agent.home().join(".env");
     fs::write(&path, "").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    let run = bench.run(["mcp", "add", "a", "--env", "API_KEY=s3cret99", "--", "x"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    let run = agent.run(["mcp", "add", "a", "--env", "API_KEY=s3cret99", "--", "x"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Added a: x (with the variables API_KEY)
@@ -187,17 +187,17 @@ fn an_env_file_readable_by_others_gets_a_warning() {
 
 #[test]
 fn secrets_are_detected_by_format_and_in_urls() {
-    let bench = bench();
+    let agent = agent();
     let token = "xoxb-0123456789abcdef";
-    let run = bench.run([
+    let run = agent.run([
         "mcp", "add", "x", "--env", "DB=postgres://me:hunter22@db/x", "--env",
         "GITHUB_PAT=abcd12345", "--", "run", token,
     ]);
     assert_eq!(run.code, 0, "{run:?}");
     for secret in [token, "hunter22", "abcd12345"] {
         assert!(!run.transcript().contains(secret), "{run:?}");
-        assert!(!configuration(&bench).contains(secret), "{}", configuration(&bench));
-        assert!(env_file(&bench).contains(secret), "{}", env_file(&bench));
+        assert!(!configuration(&agent).contains(secret), "{}", configuration(&agent));
+        assert!(env_file(&agent).contains(secret), "{}", env_file(&agent));
     }
-    assert!(configuration(&bench).contains("postgres://me:${MCP_X_"), "{}", configuration(&bench));
+    assert!(configuration(&agent).contains("postgres://me:${MCP_X_"), "{}", configuration(&agent));
 }

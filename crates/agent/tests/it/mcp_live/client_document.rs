@@ -10,26 +10,26 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use serde_json::{Value, json};
 
 use super::{configure, configured};
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/documents.py");
 const URL: &str = "https://me.example.com/oauth/agent.json";
 
 #[test]
 fn a_document_is_overwritten_only_with_force() {
-    let bench = bench();
-    let file = bench.work().join("agent.json").display().to_string();
+    let agent = agent();
+    let file = agent.work().join("agent.json").display().to_string();
     let arguments = ["mcp", "client-document", "--url", URL, "--output", &file];
     fs::write(&file, "mine").unwrap();
-    let run = bench.run(arguments);
+    let run = agent.run(arguments);
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.stderr.contains("overwrite it with `--force`"), "{run:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
-    let run = bench.run(arguments.iter().chain(&["--force", "--json"]));
+    let run = agent.run(arguments.iter().chain(&["--force", "--json"]));
     assert_eq!((run.code, &*run.stderr), (0, ""), "{run:?}");
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((&told["file"], &told["url"]), (&json!(file), &json!(URL)), "{told}");
-    let run = bench.run(["mcp", "client-document", "--url", URL, "--json"]);
+    let run = agent.run(["mcp", "client-document", "--url", URL, "--json"]);
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
     let written: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     assert_eq!((&document, &*run.stderr), (&written, ""));
@@ -43,8 +43,8 @@ struct Web {
 }
 
 impl Web {
-    fn start(bench: &TestHome) -> Self {
-        let folder = bench.work().join("web");
+    fn start(agent: &TestHome) -> Self {
+        let folder = agent.work().join("web");
         fs::create_dir_all(&folder).unwrap();
         let mut authority = CertificateParams::new(Vec::new()).unwrap();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -73,11 +73,11 @@ impl Web {
     }
 
     /// Lets the program make a document for this path, and serves it.
-    fn publish(&self, bench: &TestHome, path: &str) -> String {
+    fn publish(&self, agent: &TestHome, path: &str) -> String {
         let url = format!("{}{path}", self.origin);
         let file = self.folder.join(path.rsplit('/').next().unwrap());
         let file = file.display().to_string();
-        let run = bench.run(["mcp", "client-document", "--url", &url, "--output", &file]);
+        let run = agent.run(["mcp", "client-document", "--url", &url, "--output", &file]);
         assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{run:?}");
         url
     }
@@ -90,10 +90,10 @@ impl Web {
     }
 
     /// What doctor says about a server that would be shown the document at `url`.
-    fn doctor(&self, bench: &TestHome, url: &str) -> ProgramOutput {
+    fn doctor(&self, agent: &TestHome, url: &str) -> ProgramOutput {
         let ca = self.folder.join("ca.pem");
         configure(
-            bench,
+            agent,
             &format!(
                 "mcp_servers:\n  docs:\n    url: {}/mcp\n    ssl_verify: {}\n    auth: oauth\n    \
                  headers: {{Authorization: Bearer sesame-9}}\n    oauth: {{client_metadata_url: '{url}'}}\n",
@@ -101,7 +101,7 @@ impl Web {
                 ca.display()
             ),
         );
-        bench.run(["mcp", "doctor", "docs"])
+        agent.run(["mcp", "doctor", "docs"])
     }
 }
 
@@ -122,23 +122,23 @@ fn about_document(run: &ProgramOutput, origin: &str) -> Vec<String> {
 
 #[test]
 fn doctor_names_the_rule_that_a_document_breaks() {
-    let bench = bench();
-    let web = Web::start(&bench);
+    let agent = agent();
+    let web = Web::start(&agent);
     let says = |path: &str| {
-        let run = web.doctor(&bench, &format!("{}{path}", web.origin));
+        let run = web.doctor(&agent, &format!("{}{path}", web.origin));
         about_document(&run, &web.origin)
     };
-    web.publish(&bench, "/good.json");
+    web.publish(&agent, "/good.json");
     let good = says("/good.json");
     let wanted = "good     docs: its client document [web]/good.json follows all four rules";
     assert!(good.len() == 1 && good[0].starts_with(wanted), "{good:?}");
 
-    web.publish(&bench, "/page/page.json");
-    web.publish(&bench, "/few.json");
+    web.publish(&agent, "/page/page.json");
+    web.publish(&agent, "/few.json");
     web.change("few.json", |document| {
         document["redirect_uris"].as_array_mut().unwrap().truncate(9);
     });
-    web.publish(&bench, "/copied.json");
+    web.publish(&agent, "/copied.json");
     web.change("copied.json", |document| document["client_id"] = json!(URL));
     fs::write(web.folder.join("words.json"), "words").unwrap();
     let print = "fix: print a valid one with `agent mcp client-document --url [web]";
@@ -175,7 +175,7 @@ fn doctor_names_the_rule_that_a_document_breaks() {
     web.change("few.json", |document| document["client_id"] = json!(URL));
     assert_eq!(says("/few.json").len(), 2, "each broken rule is its own finding");
     // Rule 1 is judged when the configuration is read, and nothing is fetched.
-    let run = web.doctor(&bench, "http://me.example.com/agent.json");
+    let run = web.doctor(&agent, "http://me.example.com/agent.json");
     assert!(run.stdout.contains("is not a valid URL of a client document: it does not use https"));
 
     let requests = fs::read_to_string(web.folder.join("requests")).unwrap();
@@ -186,9 +186,9 @@ fn doctor_names_the_rule_that_a_document_breaks() {
 
 #[test]
 fn doctor_fetches_only_used_documents() {
-    let bench = bench();
-    let web = Web::start(&bench);
-    let url = web.publish(&bench, "/good.json");
+    let agent = agent();
+    let web = Web::start(&agent);
+    let url = web.publish(&agent, "/good.json");
     let config = format!(
         "mcp: {{client_metadata_url: '{url}'}}\nmcp_servers:\n  a: {{url: '{0}/mcp', auth: oauth, \
          ssl_verify: {1}/ca.pem}}\n  b: {{url: '{0}/mcp', auth: oauth, ssl_verify: {1}/ca.pem}}\n  c: \
@@ -197,8 +197,8 @@ fn doctor_fetches_only_used_documents() {
         web.origin,
         web.folder.display()
     );
-    configure(&bench, &config);
-    let run = bench.run(["mcp", "doctor"]);
+    configure(&agent, &config);
+    let run = agent.run(["mcp", "doctor"]);
     let good: Vec<&str> = run.stdout.lines().filter(|line| line.contains("four rules")).collect();
     assert_eq!(good.len(), 2, "{run:?}");
     assert!(good[0].contains(" a: ") && good[1].contains(" b: "), "{good:?}");
@@ -212,28 +212,28 @@ fn doctor_fetches_only_used_documents() {
         requests.lines().filter(|line| line.contains("good.json")).count()
     };
     assert_eq!(fetched(), 1, "servers that share a document share its fetching");
-    bench.run(["mcp", "doctor", "--offline"]);
+    agent.run(["mcp", "doctor", "--offline"]);
     assert_eq!(fetched(), 1, "offline nothing is fetched");
 
     // An untrusted certificate is reported, and so is a server that is gone.
     configure(
-        &bench,
+        &agent,
         &config.replace(&format!("ssl_verify: {}/ca.pem", web.folder.display()), "x: 1"),
     );
-    let run = bench.run(["mcp", "doctor", "a"]);
+    let run = agent.run(["mcp", "doctor", "a"]);
     assert!(run.stdout.contains("good.json: TLS connection to"), "{run:?}");
 }
 
 #[test]
 fn a_document_is_created_for_a_url() {
-    let bench = bench();
+    let agent = agent();
     let run =
-        bench.run(["mcp", "client-document", "--url", URL, "--uri", "https://me.example.com/"]);
+        agent.run(["mcp", "client-document", "--url", URL, "--uri", "https://me.example.com/"]);
     insta::assert_snapshot!(run.transcript());
 
-    let file = bench.work().join("agent.json");
+    let file = agent.work().join("agent.json");
     let args = ["mcp", "client-document", "--url", URL, "--name", "Ours", "--output"];
-    let run = bench.run(args.into_iter().chain([file.to_str().unwrap()]));
+    let run = agent.run(args.into_iter().chain([file.to_str().unwrap()]));
     assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{run:?}");
     let document: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     assert_eq!((&document["client_id"], &document["client_name"]), (&json!(URL), &json!("Ours")));
@@ -242,18 +242,18 @@ fn a_document_is_created_for_a_url() {
 
 #[test]
 fn the_configured_url_is_used_and_an_invalid_one_rejected() {
-    let bench = configured(&format!("mcp:\n  client_metadata_url: {URL}\n"));
-    let run = bench.run(["mcp", "client-document", "--json"]);
+    let agent = configured(&format!("mcp:\n  client_metadata_url: {URL}\n"));
+    let run = agent.run(["mcp", "client-document", "--json"]);
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(document["client_id"], URL);
 
-    configure(&bench, "mcp:\n  client_metadata_url: http://me.example.com/x\n");
-    let run = bench.run(["mcp", "client-document"]);
+    configure(&agent, "mcp:\n  client_metadata_url: http://me.example.com/x\n");
+    let run = agent.run(["mcp", "client-document"]);
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.stderr.contains("config.yaml:2:24: mcp.client_metadata_url: "), "{run:?}");
 
-    configure(&bench, "");
-    let run = bench.run(["mcp", "client-document"]);
+    configure(&agent, "");
+    let run = agent.run(["mcp", "client-document"]);
     assert_eq!(run.code, 2, "{run:?}");
     assert!(run.stderr.contains("pass it with `--url`"), "{run:?}");
     for (wrong, why) in [
@@ -262,10 +262,10 @@ fn the_configured_url_is_used_and_an_invalid_one_rejected() {
         (&["--url", URL, "--name", " "], "`--name` must not be empty"),
         (&["--url", URL, "--uri", "javascript:alert(1)"], "`--uri` must be the URL of a page"),
     ] {
-        let run = bench.run(["mcp", "client-document"].into_iter().chain(wrong.iter().copied()));
+        let run = agent.run(["mcp", "client-document"].into_iter().chain(wrong.iter().copied()));
         assert!(run.code == 2 && run.stderr.contains(why), "{wrong:?}: {run:?}");
     }
-    let run = bench.run(["mcp", "client-document", "--url", URL, "--output", "/no/such/folder/x"]);
+    let run = agent.run(["mcp", "client-document", "--url", URL, "--output", "/no/such/folder/x"]);
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.stderr.contains("cannot write /no/such/folder/x"), "{run:?}");
 }

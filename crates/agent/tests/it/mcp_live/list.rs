@@ -9,7 +9,7 @@ use agent_test_support::wait::eventually;
 use serde_json::Value;
 
 use super::{UNSTEADY, configure, configured, entry, steady, with_notes};
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 fn mixed() -> TestHome {
     configured(&format!(
@@ -22,47 +22,47 @@ fn mixed() -> TestHome {
 
 #[test]
 fn a_failed_server_is_listed_without_failing_the_command() {
-    let bench = mixed();
-    let run = bench.run(["mcp", "list"]);
+    let agent = mixed();
+    let run = agent.run(["mcp", "list"]);
     insta::with_settings!({ filters => UNSTEADY.to_vec() }, {
-        insta::assert_snapshot!(steady(&bench, &run));
+        insta::assert_snapshot!(steady(&agent, &run));
     });
 }
 
 #[test]
 fn the_configuration_can_be_shown_without_connecting() {
-    let bench = mixed();
-    let run = bench.run(["mcp", "list", "--no-connect"]);
-    insta::assert_snapshot!(steady(&bench, &run));
-    let json = bench.run(["mcp", "list", "--no-connect", "--json"]);
+    let agent = mixed();
+    let run = agent.run(["mcp", "list", "--no-connect"]);
+    insta::assert_snapshot!(steady(&agent, &run));
+    let json = agent.run(["mcp", "list", "--no-connect", "--json"]);
     let document: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(document["servers"][2]["enabled"], false);
-    assert!(!bench.home().join("logs").exists());
+    assert!(!agent.home().join("logs").exists());
 }
 
 #[test]
 fn configuration_errors_name_their_position_and_exit_with_3() {
-    let bench = configured(&format!(
+    let agent = configured(&format!(
         "mcp_servers:\n{}    tiemout: 5\n  bad:\n    command: 5\n    url: [1]\n",
         entry("notes", "")
     ));
-    let run = bench.run(["mcp", "list"]);
+    let run = agent.run(["mcp", "list"]);
     insta::with_settings!({ filters => UNSTEADY.to_vec() }, {
-        insta::assert_snapshot!(steady(&bench, &run));
+        insta::assert_snapshot!(steady(&agent, &run));
     });
 }
 
 #[test]
 fn without_servers_a_hint_is_printed() {
-    let bench = bench();
-    insta::assert_snapshot!(steady(&bench, &bench.run(["mcp", "list"])));
-    assert!(!bench.home().exists());
+    let agent = agent();
+    insta::assert_snapshot!(steady(&agent, &agent.run(["mcp", "list"])));
+    assert!(!agent.home().exists());
 }
 
 #[test]
 fn list_stops_waiting_after_the_given_time() {
-    let bench = configured(&format!("mcp_servers:\n{}", entry("slow", "FIXTURE_MODE: hang")));
-    let run = bench.run(["mcp", "list", "--wait", "1", "--json"]);
+    let agent = configured(&format!("mcp_servers:\n{}", entry("slow", "FIXTURE_MODE: hang")));
+    let run = agent.run(["mcp", "list", "--wait", "1", "--json"]);
     assert_eq!(run.code, 0, "{run:?}");
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(document["servers"][0]["state"], "connecting");
@@ -76,8 +76,8 @@ struct Watching {
 }
 
 impl Watching {
-    fn start(bench: &TestHome, more: &[&str]) -> Self {
-        let mut command = bench.command(["mcp", "list", "--watch"]);
+    fn start(agent: &TestHome, more: &[&str]) -> Self {
+        let mut command = agent.command(["mcp", "list", "--watch"]);
         let mut child = command.args(more).stdout(Stdio::piped()).spawn().unwrap();
         let said = Arc::new(Mutex::new(Vec::new()));
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -111,18 +111,18 @@ impl Drop for Watching {
 
 #[test]
 fn watch_prints_changes_and_follows_the_configuration() {
-    let bench = with_notes();
-    let mut watching = Watching::start(&bench, &[]);
+    let agent = with_notes();
+    let mut watching = Watching::start(&agent, &[]);
     watching.hears("notes: ready, 11 tools, about 526 tokens");
-    configure(&bench, &format!("mcp_servers:\n{}{}", entry("notes", ""), entry("more", "")));
+    configure(&agent, &format!("mcp_servers:\n{}{}", entry("notes", ""), entry("more", "")));
     watching.hears("configuration reloaded; added: more; unchanged: notes");
     watching.hears("more: ready");
-    configure(&bench, "mcp_servers: [\n");
+    configure(&agent, "mcp_servers: [\n");
     watching.hears("the configuration was not reloaded: ");
     let changed = format!("mcp_servers:\n{}", entry("more", "X: \"1\""));
-    configure(&bench, &changed);
+    configure(&agent, &changed);
     watching.hears("configuration reloaded; removed: notes; restarted: more");
-    configure(&bench, &format!("{changed}    tools: {{include: [echo]}}\n"));
+    configure(&agent, &format!("{changed}    tools: {{include: [echo]}}\n"));
     watching.hears("configuration reloaded; updated without a restart: more");
     watching.hears("more: ready, 5 tools");
     assert_eq!(watching.interrupt(), Some(0));
@@ -130,10 +130,10 @@ fn watch_prints_changes_and_follows_the_configuration() {
 
 #[test]
 fn watch_prints_one_json_object_per_line() {
-    let bench = with_notes();
-    let mut watching = Watching::start(&bench, &["--json"]);
+    let agent = with_notes();
+    let mut watching = Watching::start(&agent, &["--json"]);
     watching.hears("\"state\":\"ready\"");
-    configure(&bench, "mcp_servers: {}\n");
+    configure(&agent, "mcp_servers: {}\n");
     watching.hears("\"event\":\"reloaded\"");
     let said = watching.said.lock().unwrap().clone();
     let events: Vec<Value> = said.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -143,20 +143,20 @@ fn watch_prints_one_json_object_per_line() {
 
 #[test]
 fn an_unready_required_server_exits_with_5() {
-    let bench = configured("mcp_servers:\n  gone: {command: no-such-program, required: true}\n");
-    let run = bench.run(["mcp", "list"]);
+    let agent = configured("mcp_servers:\n  gone: {command: no-such-program, required: true}\n");
+    let run = agent.run(["mcp", "list"]);
     assert_eq!(run.code, 5, "{run:?}");
     assert!(run.stderr.contains("required but not ready: gone"), "{run:?}");
 }
 
 #[test]
 fn non_utf8_files_are_reported_with_their_line() {
-    let bench = configured("mcp_servers: {}\n");
-    std::fs::write(bench.home().join(".env"), b"A=1\nB=\xff\n").unwrap();
-    let run = bench.run(["mcp", "doctor", "--offline"]);
+    let agent = configured("mcp_servers: {}\n");
+    std::fs::write(agent.home().join(".env"), b"A=1\nB=\xff\n").unwrap();
+    let run = agent.run(["mcp", "doctor", "--offline"]);
     assert!(run.stdout.contains(".env:2") && run.stdout.contains("not UTF-8"), "{run:?}");
-    std::fs::write(bench.home().join("config.yaml"), b"a: 1\n# \xff\n").unwrap();
-    let run = bench.run(["mcp", "list"]);
+    std::fs::write(agent.home().join("config.yaml"), b"a: 1\n# \xff\n").unwrap();
+    let run = agent.run(["mcp", "list"]);
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.stderr.contains("config.yaml:2: this line is not UTF-8"), "{run:?}");
 }

@@ -11,25 +11,25 @@ use super::{configured, entry, log};
 
 /// A call that runs, and the processes behind it: the server and a child in a new session.
 fn running() -> (TestHome, Child, Vec<String>) {
-    let bench = configured(&format!(
+    let agent = configured(&format!(
         "mcp_servers:\n{}",
         entry("notes", "FIXTURE_LOG: fixture.log, FIXTURE_CHILD: \"1\"")
     ));
-    let mut command = bench.command(["mcp", "call", "notes/slow"]);
-    let agent = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    eventually("the call runs", || said(&bench).contains("call slow"));
-    let ids: Vec<String> = said(&bench)
+    let mut command = agent.command(["mcp", "call", "notes/slow"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    eventually("the call runs", || said(&agent).contains("call slow"));
+    let ids: Vec<String> = said(&agent)
         .lines()
         .filter_map(|line| line.strip_prefix("child ").or(line.strip_prefix("started ")))
         .map(str::to_owned)
         .collect();
     assert_eq!(ids.len(), 2);
     assert!(ids.iter().all(|id| lives(id)));
-    (bench, agent, ids)
+    (agent, child, ids)
 }
 
-fn said(bench: &TestHome) -> String {
-    fs::read_to_string(log(bench)).unwrap_or_default()
+fn said(agent: &TestHome) -> String {
+    fs::read_to_string(log(agent)).unwrap_or_default()
 }
 
 /// Whether a process still does something; one that only waits to be collected does not.
@@ -40,11 +40,11 @@ fn lives(id: &str) -> bool {
 
 #[test]
 fn an_interrupt_cancels_the_call_and_stops_the_server() {
-    let (bench, mut agent, ids) = running();
-    let id = agent.id().to_string();
+    let (agent, mut child, ids) = running();
+    let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    assert_eq!(agent.wait().unwrap().code(), Some(130));
-    assert!(said(&bench).contains("cancelled"), "{}", said(&bench));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(said(&agent).contains("cancelled"), "{}", said(&agent));
     for id in ids {
         assert!(!lives(&id), "process {id} survived");
     }
@@ -52,9 +52,9 @@ fn an_interrupt_cancels_the_call_and_stops_the_server() {
 
 #[test]
 fn server_processes_end_when_the_agent_is_killed() {
-    let (_bench, mut agent, ids) = running();
-    agent.kill().unwrap();
-    agent.wait().unwrap();
+    let (_bench, mut child, ids) = running();
+    child.kill().unwrap();
+    child.wait().unwrap();
     for id in ids {
         eventually("the process is gone", || !lives(&id));
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use agent_test_support::command::{ProgramOutput, TestHome};
 
 use super::{SERVER, configure};
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 const IN_PROFILE: &str = "profile-3c9f1a7be2d04856";
 const IN_HEADER: &str = "header-a81c55d0f3e94b27";
@@ -15,9 +15,9 @@ const IN_URL: &str = "url-f7d3018e6ab94c52";
 const ALL: [&str; 4] = [IN_PROFILE, IN_HEADER, IN_ARGUMENT, IN_URL];
 
 fn planted() -> TestHome {
-    let bench = bench();
+    let agent = agent();
     configure(
-        &bench,
+        &agent,
         &format!(
             "mcp_servers:\n  crash:\n    command: python3\n    args: [\"{SERVER}\", --api-key, \
              {IN_ARGUMENT}]\n    env: {{FIXTURE_MODE: crash, SECRET: \"${{TOKEN}}\"}}\n  leak:\n    \
@@ -26,8 +26,8 @@ fn planted() -> TestHome {
              headers: {{Authorization: Bearer {IN_HEADER}}}\n"
         ),
     );
-    fs::write(bench.home().join(".env"), format!("TOKEN={IN_PROFILE}\n")).unwrap();
-    bench
+    fs::write(agent.home().join(".env"), format!("TOKEN={IN_PROFILE}\n")).unwrap();
+    agent
 }
 
 /// Every file below a folder that the program wrote by itself.
@@ -46,7 +46,7 @@ fn written(folder: &Path) -> String {
 
 #[test]
 fn secrets_are_neither_printed_nor_logged() {
-    let bench = planted();
+    let agent = planted();
     let commands: [&[&str]; 9] = [
         &["mcp", "list"],
         &["mcp", "list", "--no-connect"],
@@ -60,7 +60,7 @@ fn secrets_are_neither_printed_nor_logged() {
     ];
     for command in commands {
         for style in [&["--verbose"][..], &["--json", "--verbose"]] {
-            let mut with_log = bench.command(command.iter().chain(style));
+            let mut with_log = agent.command(command.iter().chain(style));
             let run = ProgramOutput::of(with_log.env("RUST_LOG", "mcp_client=trace"), b"");
             for secret in ALL {
                 let place = format!("{command:?} {style:?} tells {secret}");
@@ -69,7 +69,7 @@ fn secrets_are_neither_printed_nor_logged() {
             }
         }
     }
-    let written = written(&bench.home());
+    let written = written(&agent.home());
     assert!(written.contains("cannot sign in with"), "the log is missing");
     for secret in ALL {
         assert!(!written.contains(secret), "a file tells {secret}");

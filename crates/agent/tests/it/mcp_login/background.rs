@@ -61,16 +61,16 @@ fn the_first_connection_at_a_terminal_opens_the_browser() {
 fn a_pending_sign_in_can_be_skipped() {
     let scene = LoginFixture::new();
     let arguments = ["mcp", "call", "docs/echo", "--arg", "text=x"];
-    let mut person = Person::start(&mut scene.bench.command(arguments));
+    let mut person = Person::start(&mut scene.agent.command(arguments));
     person.sees("\n> ", 1);
     person.types("skip\n");
     let run = person.finish();
     assert_eq!(run.code, 4, "{}", run.transcript());
-    let mut person = Person::start(&mut scene.bench.command(arguments));
+    let mut person = Person::start(&mut scene.agent.command(arguments));
     person.sees("\n> ", 1);
     person.types("\x03");
     assert_eq!(person.finish().code, 130);
-    let person = Person::start(&mut scene.bench.command(arguments));
+    let person = Person::start(&mut scene.agent.command(arguments));
     person.sees("\n> ", 1);
     visit(&address_in(&person.shown()));
     let run = person.finish();
@@ -82,7 +82,7 @@ fn a_missing_scope_is_reported_with_the_login_command() {
     let scene = LoginFixture::new();
     let mut login = scene.with_screen(&["mcp", "login", "docs", "--scope", "mcp:read"]);
     assert_eq!(Person::start(&mut login).finish().code, 0);
-    let run = scene.bench.run(["mcp", "call", "docs/write", "--arg", "text=x"]);
+    let run = scene.agent.run(["mcp", "call", "docs/write", "--arg", "text=x"]);
     assert_eq!(run.code, 4, "{}", run.transcript());
     let command = "`agent mcp login docs --scope \"mcp:read mcp:write\"`";
     assert!(run.stderr.contains(command), "{}", run.stderr);
@@ -92,8 +92,8 @@ fn a_missing_scope_is_reported_with_the_login_command() {
 fn a_server_that_offers_oauth_suggests_enabling_it() {
     let scene = LoginFixture::new();
     let config = format!("mcp_servers:\n  docs:\n    url: {}\n", scene.server.mcp_url());
-    std::fs::write(scene.bench.home().join("config.yaml"), config).unwrap();
-    let run = scene.bench.run(["mcp", "test", "docs"]);
+    std::fs::write(scene.agent.home().join("config.yaml"), config).unwrap();
+    let run = scene.agent.run(["mcp", "test", "docs"]);
     assert_eq!(run.code, 4, "{}", run.transcript());
     assert!(run.stderr.contains("set `auth: oauth` for docs"), "{}", run.stderr);
 }

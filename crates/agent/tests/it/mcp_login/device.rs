@@ -30,7 +30,7 @@ fn device_login_prints_url_and_code_without_a_browser() {
 #[test]
 fn json_output_has_the_device_code() {
     let scene = scene(|_| {});
-    let run = scene.bench.run(["mcp", "login", "docs", "--device", "--json"]);
+    let run = scene.agent.run(["mcp", "login", "docs", "--device", "--json"]);
     assert_eq!(run.code, 0, "{}", run.transcript());
     let told: Value = serde_json::from_str(run.stderr.lines().next().unwrap()).unwrap();
     let page = format!("{}/device", scene.server.issuer());
@@ -45,7 +45,7 @@ fn ctrl_c_cancels_the_device_login() {
     let scene = scene(|script| {
         script.token = Endpoint::failing(Fault::refuse(400, "authorization_pending"));
     });
-    let mut person = Person::start(&mut scene.bench.command(["mcp", "login", "docs", "--device"]));
+    let mut person = Person::start(&mut scene.agent.command(["mcp", "login", "docs", "--device"]));
     person.sees("Press Ctrl-C to cancel", 1);
     person.types("\x03");
     let run = person.finish();
@@ -70,7 +70,7 @@ fn each_device_code_error_has_a_hint() {
     let scene = scene(|script| {
         script.token = Endpoint::failing(Fault::refuse(400, "expired_token"));
     });
-    let login = || scene.bench.run(["mcp", "login", "docs", "--device"]);
+    let login = || scene.agent.run(["mcp", "login", "docs", "--device"]);
     let run = login();
     assert_eq!(run.code, 4, "{}", run.stderr);
     assert!(

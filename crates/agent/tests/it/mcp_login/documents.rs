@@ -2,7 +2,7 @@
 //! `.config/nextest.toml`.
 
 use super::*;
-use crate::gateway::Ground;
+use crate::gateway::Fixture;
 
 fn supports_client_documents() -> LoginFixture {
     LoginFixture::with(Script { client_documents: true, ..Script::default() })
@@ -19,15 +19,15 @@ fn client_of(scene: &LoginFixture, base_url: &str) -> String {
 
 #[test]
 fn the_client_document_of_the_service_is_the_default() {
-    let ground = Ground::new();
-    ground.configure("public_url: https://service.example\n");
-    let served = ground.serve();
+    let fixture = Fixture::new();
+    fixture.configure("public_url: https://service.example\n");
+    let served = fixture.serve();
     let base = format!("http://{}/v1", served.address);
     let document = "https://service.example/oauth/client-metadata.json";
     let scene = supports_client_documents();
     assert_eq!(client_of(&scene, &base), document);
     // It is known by its document from then on.
-    let status = scene.bench.run(["mcp", "status"]);
+    let status = scene.agent.run(["mcp", "status"]);
     assert!(status.stdout.contains("  document  "), "{status:?}");
     // `cimd: false` registers instead.
     let scene = supports_client_documents();
@@ -41,9 +41,9 @@ fn the_client_document_of_the_service_is_the_default() {
 
 #[test]
 fn a_service_without_https_announces_no_document() {
-    let ground = Ground::new();
-    ground.configure("");
-    let served = ground.serve();
+    let fixture = Fixture::new();
+    fixture.configure("");
+    let served = fixture.serve();
     let scene = supports_client_documents();
     client_of(&scene, &format!("http://{}/v1", served.address));
     assert_eq!(scene.server.requests_to("/register").len(), 1);

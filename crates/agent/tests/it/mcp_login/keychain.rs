@@ -22,7 +22,7 @@ impl Desktop {
     fn new() -> Self {
         let scene = LoginFixture::new();
         scene.configure("    headers:\n      X-Key: ${DOCS_KEY}\n");
-        fs::write(scene.bench.home().join(".env"), VARIABLES).unwrap();
+        fs::write(scene.agent.home().join(".env"), VARIABLES).unwrap();
         Self { scene, keyring: Keyring::start() }
     }
 
@@ -54,7 +54,7 @@ impl Desktop {
     }
 
     fn file(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.scene.bench.home().join(name)).ok()
+        fs::read_to_string(self.scene.agent.home().join(name)).ok()
     }
 
     fn calls_a_tool(&self) {
@@ -116,7 +116,7 @@ fn sign_ins_renewals_and_new_secrets_use_the_keychain() {
     assert_eq!(desktop.keyring.secrets(), 3);
 
     // What a person adds to the file counts, too, and moves with the next command.
-    fs::write(desktop.scene.bench.home().join(".env"), "LATER=x\n").unwrap();
+    fs::write(desktop.scene.agent.home().join(".env"), "LATER=x\n").unwrap();
     desktop.calls_a_tool();
     let run = desktop.run(&["mcp", "secrets", "move", "--to", "keychain"]);
     assert_eq!(run.code, 0, "{}", run.transcript());
@@ -165,8 +165,8 @@ fn a_missing_or_locked_keychain_is_reported_without_changes() {
 
     // Files work again after a new sign-in.
     let config = desktop.file("config.yaml").unwrap().replace("store: keychain", "store: file");
-    fs::write(desktop.scene.bench.home().join("config.yaml"), config).unwrap();
-    fs::write(desktop.scene.bench.home().join(".env"), VARIABLES).unwrap();
+    fs::write(desktop.scene.agent.home().join("config.yaml"), config).unwrap();
+    fs::write(desktop.scene.agent.home().join(".env"), VARIABLES).unwrap();
     let run = desktop.run(&["mcp", "list"]);
     assert!(run.stderr.contains("unlock the keychain, or"), "{}", run.transcript());
     let run = Person::start(&mut desktop.command(&["mcp", "login", "docs"])).finish();

@@ -37,12 +37,12 @@ fn no_output_contains_a_token() {
     let mut login = scene.with_screen(&["mcp", "login", "docs", "--verbose"]);
     let runs = [
         Person::start(&mut login).finish(),
-        scene.bench.run(["mcp", "status", "docs", "--verbose"]),
-        scene.bench.run(["mcp", "status", "--json"]),
-        scene.bench.run(["mcp", "list", "--json", "--verbose"]),
-        scene.bench.run(["mcp", "test", "docs", "--verbose"]),
-        scene.bench.run(["mcp", "doctor", "--json", "--verbose"]),
-        scene.bench.run(["mcp", "call", "docs/echo", "--arg", "text=x", "--verbose"]),
+        scene.agent.run(["mcp", "status", "docs", "--verbose"]),
+        scene.agent.run(["mcp", "status", "--json"]),
+        scene.agent.run(["mcp", "list", "--json", "--verbose"]),
+        scene.agent.run(["mcp", "test", "docs", "--verbose"]),
+        scene.agent.run(["mcp", "doctor", "--json", "--verbose"]),
+        scene.agent.run(["mcp", "call", "docs/echo", "--arg", "text=x", "--verbose"]),
     ];
     for run in &runs {
         assert_eq!(run.code, 0, "{}", run.transcript());
@@ -84,7 +84,7 @@ fn over_ssh_the_tunnel_is_shown_and_the_redirect_can_be_pasted() {
 fn login_is_cancelled_by_a_keyword_empty_lines_or_eof() {
     for typed in ["skip\n", "\n\n", "Q\n", "\x04", "xx\x15no\n"] {
         let scene = LoginFixture::new();
-        let mut person = Person::start(&mut scene.bench.command(["mcp", "login", "docs"]));
+        let mut person = Person::start(&mut scene.agent.command(["mcp", "login", "docs"]));
         for (at, line) in typed.split_inclusive('\n').enumerate() {
             person.sees("\n> ", at + 1);
             person.types(line);
@@ -102,14 +102,14 @@ fn a_cancelled_login_keeps_the_old_tokens() {
     let scene = LoginFixture::new();
     scene.sign_in();
     let before = scene.tokens();
-    let mut person = Person::start(&mut scene.bench.command(["mcp", "login", "docs"]));
+    let mut person = Person::start(&mut scene.agent.command(["mcp", "login", "docs"]));
     person.sees("\n> ", 1);
     assert!(!person.has_an_ordinary_terminal());
     person.types("half an addr\x03");
     let run = person.finish();
     assert_eq!(run.code, 130, "{}", run.transcript());
     assert_eq!(scene.tokens(), before);
-    let list = scene.bench.run(["mcp", "list", "--json"]);
+    let list = scene.agent.run(["mcp", "list", "--json"]);
     assert!(list.stdout.contains("\"state\": \"ready\""), "{}", list.transcript());
 }
 
@@ -156,7 +156,7 @@ fn json_output_has_the_url_and_the_outcome() {
 fn without_a_terminal_the_url_is_printed_and_stdin_ignored() {
     let scene = LoginFixture::new();
     let arguments = ["mcp", "login", "docs", "--timeout", "1", "--quiet"];
-    let run = scene.bench.run_with_input(arguments, b"skip\n");
+    let run = scene.agent.run_with_input(arguments, b"skip\n");
     assert_eq!((run.code, &*run.stdout), (4, ""), "{}", run.stderr);
     address_in(&run.stderr);
     assert!(run.stderr.contains("did not return within 1 s"), "{}", run.stderr);
@@ -213,7 +213,7 @@ fn every_signal_restores_the_terminal() {
         let person = Person::start(&mut shell(&scene, script));
         person.sees("\n> ", 1);
         assert!(!person.has_an_ordinary_terminal());
-        let pid = fs::read_to_string(scene.bench.work().join("pid")).unwrap();
+        let pid = fs::read_to_string(scene.agent.work().join("pid")).unwrap();
         let sent = Command::new("kill").args(["-s", signal, pid.trim()]).status().unwrap();
         assert!(sent.success());
         let run = person.finish();
@@ -234,25 +234,25 @@ fn an_unwritable_token_folder_is_a_local_error() {
 fn entry_errors_are_reported_before_login() {
     let scene = LoginFixture::new();
     scene.configure("      client_id: ${MYID}\n");
-    let run = scene.bench.run(["mcp", "login", "docs"]);
+    let run = scene.agent.run(["mcp", "login", "docs"]);
     assert_eq!(run.code, 3, "{}", run.transcript());
     assert!(run.stderr.contains("the variable `MYID` is not set"), "{}", run.stderr);
     assert!(scene.server.requests().is_empty());
     scene.configure("      client_name: ${MYNAME}\n");
     for arguments in [&["tools", "docs"][..], &["call", "docs/echo"], &["test", "docs"]] {
-        let run = scene.bench.run(["mcp"].iter().chain(arguments));
+        let run = scene.agent.run(["mcp"].iter().chain(arguments));
         let told = format!("{}{}", run.stdout, run.stderr);
         assert!(told.contains("the variable `MYNAME` is not set"), "{arguments:?}: {told}");
         assert_eq!(run.code, 4, "{}", run.transcript());
     }
-    assert_eq!(scene.bench.run(["mcp", "tools"]).code, 4);
+    assert_eq!(scene.agent.run(["mcp", "tools"]).code, 4);
 }
 
 #[test]
 fn an_unparsable_configuration_is_named() {
     let scene = LoginFixture::new();
     let broken = "mcp_servers:\n  docs:\n    url: [\n";
-    fs::write(scene.bench.home().join("config.yaml"), broken).unwrap();
+    fs::write(scene.agent.home().join("config.yaml"), broken).unwrap();
     for arguments in [
         &["login", "docs"][..],
         &["test", "docs"],
@@ -265,7 +265,7 @@ fn an_unparsable_configuration_is_named() {
         &["tools", "docs"],
         &["client-document"],
     ] {
-        let run = scene.bench.run(["mcp"].iter().chain(arguments));
+        let run = scene.agent.run(["mcp"].iter().chain(arguments));
         assert_eq!(run.code, 3, "{arguments:?}: {}", run.transcript());
         assert!(run.stderr.contains("config.yaml is invalid"), "{}", run.stderr);
         assert!(run.stderr.contains("config.yaml:"), "{}", run.stderr);
@@ -276,8 +276,8 @@ fn an_unparsable_configuration_is_named() {
 fn login_of_a_server_without_oauth_explains_the_setting() {
     let scene = LoginFixture::new();
     let config = "mcp_servers:\n  plain:\n    url: http://127.0.0.1:1/\n  local:\n    command: x\n";
-    fs::write(scene.bench.home().join("config.yaml"), config).unwrap();
-    let of = |name: &str| scene.bench.run(["mcp", "login", name]);
+    fs::write(scene.agent.home().join("config.yaml"), config).unwrap();
+    let of = |name: &str| scene.agent.run(["mcp", "login", name]);
     let plain = of("plain");
     assert_eq!(plain.code, 3);
     assert!(plain.stderr.contains("set `auth: oauth` under `plain:`"), "{}", plain.stderr);
@@ -291,12 +291,12 @@ fn login_of_a_server_without_oauth_explains_the_setting() {
 fn each_login_error_has_its_exit_code_and_hint() {
     let refused = Endpoint::failing(Fault::refuse(403, "access_denied"));
     let scene = LoginFixture::with(Script { registration: refused, ..Script::default() });
-    let run = scene.bench.run(["mcp", "login", "docs"]);
+    let run = scene.agent.run(["mcp", "login", "docs"]);
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert!(run.stderr.contains("accepts only clients it knows"), "{}", run.stderr);
     let down = Endpoint::failing(Fault::status(503));
     scene.server.change(|script| script.registration = down);
-    let run = scene.bench.run(["mcp", "login", "docs"]);
+    let run = scene.agent.run(["mcp", "login", "docs"]);
     assert_eq!(run.code, 5, "{}", run.stderr);
     assert!(scene.tokens().is_none());
 }
@@ -316,7 +316,7 @@ fn tokens_that_the_server_rejects_are_reported() {
 fn shell(scene: &LoginFixture, script: &str) -> Command {
     let command = scene.with_screen(&[]);
     let mut shell = Command::new("sh");
-    shell.args(["-c", script]).arg(command.get_program()).current_dir(scene.bench.work());
+    shell.args(["-c", script]).arg(command.get_program()).current_dir(scene.agent.work());
     for (name, value) in command.get_envs() {
         shell.env(name, value.unwrap_or_default());
     }

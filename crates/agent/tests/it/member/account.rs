@@ -6,12 +6,12 @@ use super::{MemberFixture, told};
 
 #[test]
 fn every_command_has_a_help_page_with_examples() {
-    let bench = crate::command_line::bench();
+    let agent = crate::command_line::agent();
     for command in [
         "me", "usage", "models", "search", "fetch", "research", "research start", "research list",
         "research show", "research watch", "research cancel", "media", "media list", "media run",
     ] {
-        let help = bench.run(command.split(' ').chain(["--help"]));
+        let help = agent.run(command.split(' ').chain(["--help"]));
         let is_whole = help.stdout.contains("Examples:")
             && help.stdout.contains(&format!("  agent {command}"))
             && (help.stdout.contains("--wait") || help.stdout.contains("Commands:"));
@@ -90,7 +90,7 @@ fn an_unusable_model_is_listed_with_the_reason() {
     assert!(run.stderr.contains(why), "{run:?}");
     // A provider that is away when the service starts fails its first probe.
     drop(served);
-    club.ground.upstream.go_down();
+    club.fixture.upstream.go_down();
     let served = club.serve();
     agent_test_support::wait::eventually("the probe has failed", || {
         let run = club.run(&served, &["models", "--capability", "chat"]);

@@ -36,8 +36,8 @@ fn http(status: &str, kind: &str, body: &[u8]) -> Vec<u8> {
 }
 
 fn run(address: &str, arguments: &[&str]) -> ProgramOutput {
-    let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
-    let mut command = bench.command(arguments);
+    let agent = TestHome::new(env!("CARGO_BIN_EXE_agent"));
+    let mut command = agent.command(arguments);
     command.env("AGENT_API_KEY", "agk_x").env("AGENT_BASE_URL", format!("http://{address}/v1"));
     ProgramOutput::of(&mut command, b"")
 }
@@ -114,13 +114,13 @@ fn a_mismatching_artifact_is_not_written() {
             }
             _ => http("200 OK", "image/png", b"abc"),
         });
-        let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
-        let mut command = bench.command(["media", "run", "a/b", "x", "--output", "a.png"]);
+        let agent = TestHome::new(env!("CARGO_BIN_EXE_agent"));
+        let mut command = agent.command(["media", "run", "a/b", "x", "--output", "a.png"]);
         command.env("AGENT_API_KEY", "agk_x").env("AGENT_BASE_URL", format!("http://{address}/v1"));
         let run = ProgramOutput::of(&mut command, b"");
         assert_eq!(run.code, code, "{run:?}");
         assert!(run.stderr.contains(told), "{run:?}");
-        let names: Vec<_> = std::fs::read_dir(bench.work()).unwrap().collect();
+        let names: Vec<_> = std::fs::read_dir(agent.work()).unwrap().collect();
         assert_eq!(names.len(), usize::from(code == 0), "{names:?}");
     }
 }
@@ -129,8 +129,8 @@ fn a_mismatching_artifact_is_not_written() {
 fn watch_pauses_between_retries_of_an_empty_event_stream() {
     // Each connection ends at once; pauses grow, and the command can be interrupted meanwhile.
     let address = serve(|_| http("200 OK", "text/event-stream", b": nothing\n\n"));
-    let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
-    let mut command = bench.command(["research", "watch", "job_1"]);
+    let agent = TestHome::new(env!("CARGO_BIN_EXE_agent"));
+    let mut command = agent.command(["research", "watch", "job_1"]);
     command.env("AGENT_API_KEY", "agk_x").env("AGENT_BASE_URL", format!("http://{address}/v1"));
     command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
     let begun = Instant::now();

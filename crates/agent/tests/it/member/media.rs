@@ -33,7 +33,7 @@ fn artifacts_are_listed_and_images_shown_if_supported() {
     assert_eq!((&made["object"], &made["capability"]), (&"media.run".into(), &"image".into()));
     // The prompt is what was typed.
     let asked: Vec<Value> =
-        club.ground.upstream.completions().iter().map(|seen| seen.json()).collect();
+        club.fixture.upstream.completions().iter().map(|seen| seen.json()).collect();
     assert_eq!(asked[0]["prompt"], "a lighthouse");
     let with = |name: &str, value: &str| {
         let mut command = club.command(&served.address, &paint);
@@ -56,7 +56,7 @@ fn artifacts_are_listed_and_images_shown_if_supported() {
 fn media_files_are_verified_and_not_overwritten() {
     let club = MemberFixture::new();
     let served = club.serve();
-    let work = club.ground.bench.work();
+    let work = club.fixture.agent.work();
     let paint = ["media", "run", "made/paint", "x", "--option", "n=2", "--output", "a.png"];
     let run = club.run(&served, &paint);
     told(&club, "media_run_output", &run.transcript());
@@ -95,7 +95,7 @@ fn speech_reads_text_from_arguments_and_stdin() {
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), "Grüße".as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stdout), (Some(0), mp3()));
-    let asked = club.ground.upstream.completions().last().unwrap().json();
+    let asked = club.fixture.upstream.completions().last().unwrap().json();
     assert_eq!((&asked["input"], &asked["speed"]), (&"Grüße".into(), &1.5.into()));
     let on = on_terminal(&mut club.command(&served.address, &speak));
     assert!(on.code == 2 && on.stderr.contains("standard output is a terminal"), "{on:?}");

@@ -47,7 +47,7 @@ fn a_job_cancelled_while_it_runs_is_charged() {
     let words = ["research", "start", "Why? [[gate]]", "--depth", "quick", "--model", "test/echo"];
     let id = club.run(&served, &words).stdout.trim().to_owned();
     agent_test_support::wait::eventually("it is worked on", || {
-        club.ground.upstream.in_flight() == 1
+        club.fixture.upstream.in_flight() == 1
     });
     let running = club.run(&served, &["research", "show", &id]);
     told(&club, "research_show_running", &running.transcript());

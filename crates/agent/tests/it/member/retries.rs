@@ -46,7 +46,7 @@ fn a_retry_after_beyond_the_wait_limit_fails_immediately() {
 fn a_retry_after_an_upstream_failure_is_charged_once() {
     let club = MemberFixture::new();
     let served = club.serve();
-    club.ground.upstream.script("paint", vec![Step::RetryAfter(503, 1)]);
+    club.fixture.upstream.script("paint", vec![Step::RetryAfter(503, 1)]);
     let run = club.run(&served, &["media", "run", "made/paint", "x", "--wait=20"]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.stderr.contains("retrying in"), "{run:?}");
@@ -96,16 +96,16 @@ fn a_request_is_retried_after_the_service_was_killed() {
     let club = MemberFixture::new();
     let mut served = club.serve();
     let cable = CuttableProxy::to(&served.address);
-    club.ground.upstream.script("paint", vec![Step::Hang]);
+    club.fixture.upstream.script("paint", vec![Step::Hang]);
     let words = ["media", "run", "made/paint", "x", "--json", "--wait=120"];
     let mut command = club.command(&cable.address, &words);
     let running = std::thread::spawn(move || ProgramOutput::of(&mut command, b""));
     agent_test_support::wait::eventually("it is being made", || {
-        club.ground.upstream.in_flight() == 1
+        club.fixture.upstream.in_flight() == 1
     });
     served.signal(Signal::KILL);
     served.wait();
-    let served = club.ground.serve();
+    let served = club.fixture.serve();
     cable.lead_to(&served.address);
     let run = running.join().unwrap();
     assert_eq!(run.code, 0, "{run:?}");

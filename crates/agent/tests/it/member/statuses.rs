@@ -33,7 +33,7 @@ fn every_rejection_has_a_hint() {
         limited.stderr.contains("hint: retry automatically with `--wait=SECONDS`"),
         "{limited:?}"
     );
-    assert_eq!(club.ground.run(["member", "block", "alice"]).code, 0);
+    assert_eq!(club.fixture.run(["member", "block", "alice"]).code, 0);
     // A running service notices within two seconds.
     eventually("the member is blocked", || club.run(&served, &["me"]).code != 0);
     told(&club, "status_403_member", &run(&club.key, &["me"]));
@@ -42,8 +42,8 @@ fn every_rejection_has_a_hint() {
 #[test]
 fn a_temporary_upstream_failure_is_reported_and_free() {
     let club = MemberFixture::new();
-    let served = club.ground.serve();
-    club.ground.upstream.script("paint", vec![agent_test_support::upstream::Step::Status(500); 9]);
+    let served = club.fixture.serve();
+    club.fixture.upstream.script("paint", vec![agent_test_support::upstream::Step::Status(500); 9]);
     let run = club.run(&served, &["media", "run", "made/paint", "x"]);
     told(&club, "status_503", &run.transcript());
     let json = club.run(&served, &["media", "run", "made/paint", "x", "--json"]);
@@ -54,21 +54,21 @@ fn a_temporary_upstream_failure_is_reported_and_free() {
 
 #[test]
 fn a_missing_key_or_service_is_reported_with_a_hint() {
-    let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
+    let agent = TestHome::new(env!("CARGO_BIN_EXE_agent"));
     let mut runs = String::new();
     for arguments in [&["me"][..], &["models"], &["search", "x"], &["media", "list"]] {
-        let run = bench.run(arguments);
+        let run = agent.run(arguments);
         assert_eq!(run.code, 4, "{run:?}");
         runs = run.transcript();
     }
-    let mut command = bench.command(["search", "x"]);
+    let mut command = agent.command(["search", "x"]);
     command.env("AGENT_API_KEY", "agk_x").env("AGENT_BASE_URL", "http://127.0.0.1:1/v1");
     let away = ProgramOutput::of(&mut command, b"");
     assert_eq!(away.code, 5, "{away:?}");
-    let mut command = bench.command(["search", "x"]);
+    let mut command = agent.command(["search", "x"]);
     command.env("AGENT_API_KEY", "agk_x").env("AGENT_BASE_URL", "gopher://x");
     let nowhere = ProgramOutput::of(&mut command, b"");
     let runs = [runs, away.transcript(), nowhere.transcript()].join("\n");
-    let home = bench.home().display().to_string();
+    let home = agent.home().display().to_string();
     insta::assert_snapshot!("no_service", runs.replace(&home, "[home]"));
 }

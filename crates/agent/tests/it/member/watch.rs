@@ -17,7 +17,7 @@ fn begin(club: &MemberFixture, served: &Served) -> String {
     let words = ["research", "start", "Why? [[gate]]", "--depth", "quick", "--model", "test/echo"];
     let run = club.run(served, &words);
     assert_eq!(run.code, 0, "{run:?}");
-    eventually("it is worked on", || club.ground.upstream.in_flight() == 1);
+    eventually("it is worked on", || club.fixture.upstream.in_flight() == 1);
     run.stdout.trim().to_owned()
 }
 
@@ -46,7 +46,7 @@ fn events_are_printed_once_despite_cut_connections() {
     }
     cable.cut();
     eventually("it comes back", || cable.made() >= 2);
-    club.ground.upstream.open_gate();
+    club.fixture.upstream.open_gate();
     seen.extend(lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()));
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -61,7 +61,7 @@ fn watch_survives_a_restart_of_the_service() {
     let club = MemberFixture::new();
     let mut served = club.serve();
     // The plan is made, the notes wait.
-    club.ground.upstream.script("echo", vec![Step::Echo, Step::Gate]);
+    club.fixture.upstream.script("echo", vec![Step::Echo, Step::Gate]);
     let words = ["research", "start", "Why is the sky blue?", "--depth", "quick"];
     let run = club.run(&served, &[&words[..], &["--model", "test/echo"]].concat());
     let id = run.stdout.trim();
@@ -72,13 +72,13 @@ fn watch_survives_a_restart_of_the_service() {
     while seen.last().is_none_or(|line: &String| !line.contains(" read: ")) {
         seen.push(told.next().unwrap().unwrap());
     }
-    eventually("notes are being made", || club.ground.upstream.in_flight() == 1);
+    eventually("notes are being made", || club.fixture.upstream.in_flight() == 1);
     served.signal(Signal::KILL);
     served.wait();
     let line = told.next().unwrap().unwrap();
     assert!(line.contains("connection lost"), "{line}");
-    club.ground.upstream.open_gate();
-    let served = club.ground.serve();
+    club.fixture.upstream.open_gate();
+    let served = club.fixture.serve();
     cable.lead_to(&served.address);
     let rest: Vec<String> = told.map(Result::unwrap).collect();
     let mut report = String::new();
@@ -109,7 +109,7 @@ fn ctrl_c_keeps_the_job_running_and_prints_the_resume_command() {
     let error: Value = serde_json::from_slice(&output.stderr).unwrap();
     let hint = format!("the job is still running; follow it with `agent research watch {id}`");
     assert_eq!(error["error"]["hints"][0], hint);
-    club.ground.upstream.open_gate();
+    club.fixture.upstream.open_gate();
     assert_eq!(club.run(&served, &["research", "watch", &id]).code, 0);
 }
 

@@ -7,96 +7,96 @@ use agent_test_support::command::{ProgramOutput, TestHome};
 use serde_json::Value;
 
 use super::{settings, transcript, write_skill};
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 /// Runs `agent skills …`.
-fn skills<const N: usize>(bench: &TestHome, arguments: [&str; N]) -> ProgramOutput {
-    bench.run(["skills"].iter().chain(&arguments))
+fn skills<const N: usize>(agent: &TestHome, arguments: [&str; N]) -> ProgramOutput {
+    agent.run(["skills"].iter().chain(&arguments))
 }
 
-fn snapshot<const N: usize>(bench: &TestHome, name: &str, arguments: [&str; N]) {
-    let run = skills(bench, arguments);
-    settings().bind(|| insta::assert_snapshot!(name, transcript(bench, &run)));
+fn snapshot<const N: usize>(agent: &TestHome, name: &str, arguments: [&str; N]) {
+    let run = skills(agent, arguments);
+    settings().bind(|| insta::assert_snapshot!(name, transcript(agent, &run)));
 }
 
-fn json<const N: usize>(bench: &TestHome, arguments: [&str; N]) -> Value {
-    let run = bench.run(["skills", "--json"].iter().chain(&arguments));
+fn json<const N: usize>(agent: &TestHome, arguments: [&str; N]) -> Value {
+    let run = agent.run(["skills", "--json"].iter().chain(&arguments));
     assert_eq!(run.code, 0, "{run:?}");
     serde_json::from_str(&run.stdout).unwrap()
 }
 
 /// A folder with a skill that has further files.
 fn source() -> TestHome {
-    let bench = bench();
+    let agent = agent();
     let body = "# Review\n\nLook at the tests first.\u{1b}[2J";
     let about = "How changes are reviewed here, which is longer than a row of the table may be";
-    write_skill(bench.work(), "review", about, body);
-    let folder = bench.work().join("review");
+    write_skill(agent.work(), "review", about, body);
+    let folder = agent.work().join("review");
     fs::create_dir(folder.join("more")).unwrap();
     fs::write(folder.join("more/list.txt"), "1. names\n").unwrap();
     fs::create_dir(folder.join(".git")).unwrap();
     fs::write(folder.join(".git/config"), "x").unwrap();
-    bench
+    agent
 }
 
 #[test]
 fn a_skill_is_installed_listed_shown_archived_and_restored() {
-    let bench = source();
-    snapshot(&bench, "install", ["install", "review"]);
-    snapshot(&bench, "list", ["list"]);
-    snapshot(&bench, "show", ["show", "review"]);
-    snapshot(&bench, "install_again", ["install", "review"]);
-    snapshot(&bench, "install_named", ["install", "review", "--name", "careful"]);
-    snapshot(&bench, "show_named", ["show", "careful"]);
-    fs::write(bench.work().join("review/new.txt"), "x").unwrap();
-    snapshot(&bench, "install_forced", ["install", "review", "--force"]);
-    snapshot(&bench, "archive", ["archive", "careful"]);
-    snapshot(&bench, "list_with_archived", ["list"]);
-    snapshot(&bench, "archive_unknown", ["archive", "reviews"]);
-    snapshot(&bench, "restore", ["restore", "careful"]);
-    snapshot(&bench, "restore_unknown", ["restore", "careful"]);
-    snapshot(&bench, "path", ["path"]);
-    snapshot(&bench, "path_of_one", ["path", "review"]);
+    let agent = source();
+    snapshot(&agent, "install", ["install", "review"]);
+    snapshot(&agent, "list", ["list"]);
+    snapshot(&agent, "show", ["show", "review"]);
+    snapshot(&agent, "install_again", ["install", "review"]);
+    snapshot(&agent, "install_named", ["install", "review", "--name", "careful"]);
+    snapshot(&agent, "show_named", ["show", "careful"]);
+    fs::write(agent.work().join("review/new.txt"), "x").unwrap();
+    snapshot(&agent, "install_forced", ["install", "review", "--force"]);
+    snapshot(&agent, "archive", ["archive", "careful"]);
+    snapshot(&agent, "list_with_archived", ["list"]);
+    snapshot(&agent, "archive_unknown", ["archive", "reviews"]);
+    snapshot(&agent, "restore", ["restore", "careful"]);
+    snapshot(&agent, "restore_unknown", ["restore", "careful"]);
+    snapshot(&agent, "path", ["path"]);
+    snapshot(&agent, "path_of_one", ["path", "review"]);
 }
 
 #[test]
 fn every_skill_command_has_json_output() {
-    let bench = source();
-    let installed = json(&bench, ["install", "review"]);
+    let agent = source();
+    let installed = json(&agent, ["install", "review"]);
     assert_eq!(installed["files"].as_array().unwrap().len(), 2, "{installed}");
     assert_eq!(installed["replaced"], false);
-    write_skill(&bench.home().join("skills"), "torn", "[x", "y");
-    let listed = json(&bench, ["list"]);
+    write_skill(&agent.home().join("skills"), "torn", "[x", "y");
+    let listed = json(&agent, ["list"]);
     assert_eq!(listed["skills"].as_array().unwrap().len(), 1, "{listed}");
     assert_eq!(listed["skills"][0]["state"], "active");
     assert!(listed["skills"][0]["installed_from"].as_str().unwrap().ends_with("/review"));
     assert!(listed["problems"][0]["path"].as_str().unwrap().ends_with("torn/SKILL.md"));
     assert!(listed["problems"][0]["line"].is_u64(), "{listed}");
-    let shown = json(&bench, ["show", "review"]);
+    let shown = json(&agent, ["show", "review"]);
     assert_eq!(shown["files"], serde_json::json!(["more/list.txt"]));
     assert!(shown["body"].as_str().unwrap().starts_with("# Review"));
-    assert_eq!(json(&bench, ["archive", "review"])["archived"], "review");
-    assert_eq!(json(&bench, ["list"])["archived"], serde_json::json!(["review"]));
-    assert_eq!(json(&bench, ["restore", "review"])["restored"], "review");
-    assert!(json(&bench, ["path"])["home"].as_str().unwrap().ends_with("agent-home/skills"));
-    assert!(json(&bench, ["path", "review"])["path"].as_str().unwrap().ends_with("skills/review"));
-    let failed = bench.run(["skills", "show", "none", "--json"]);
+    assert_eq!(json(&agent, ["archive", "review"])["archived"], "review");
+    assert_eq!(json(&agent, ["list"])["archived"], serde_json::json!(["review"]));
+    assert_eq!(json(&agent, ["restore", "review"])["restored"], "review");
+    assert!(json(&agent, ["path"])["home"].as_str().unwrap().ends_with("agent-home/skills"));
+    assert!(json(&agent, ["path", "review"])["path"].as_str().unwrap().ends_with("skills/review"));
+    let failed = agent.run(["skills", "show", "none", "--json"]);
     let failed: Value = serde_json::from_str(&failed.stderr).unwrap();
     assert_eq!(failed["error"]["kind"], "usage", "{failed}");
 }
 
 #[test]
 fn without_skills_a_hint_is_printed_and_nothing_created() {
-    let bench = bench();
-    snapshot(&bench, "list_nothing", ["list"]);
-    assert_eq!(skills(&bench, ["path"]).code, 0);
-    assert!(!bench.home().exists());
+    let agent = agent();
+    snapshot(&agent, "list_nothing", ["list"]);
+    assert_eq!(skills(&agent, ["path"]).code, 0);
+    assert!(!agent.home().exists());
 }
 
 #[test]
 fn broken_skills_are_listed_separately() {
-    let bench = bench();
-    let home = bench.home().join("skills");
+    let agent = agent();
+    let home = agent.home().join("skills");
     write_skill(&home, "good", "Fine", "Look.");
     write_skill(&home, "torn", "\"no end", "Look.");
     write_skill(&home, "Loud", "Fine", "Look.");
@@ -105,27 +105,27 @@ fn broken_skills_are_listed_separately() {
     fs::write(home.join("plain/SKILL.md"), "# No front matter\n").unwrap();
     fs::create_dir_all(home.join("big")).unwrap();
     fs::write(home.join("big/SKILL.md"), "x".repeat(300 * 1024)).unwrap();
-    snapshot(&bench, "list_broken", ["list"]);
+    snapshot(&agent, "list_broken", ["list"]);
     for number in 0..7 {
         fs::create_dir_all(home.join(format!("none-{number}"))).unwrap();
     }
-    let run = skills(&bench, ["list"]);
+    let run = skills(&agent, ["list"]);
     assert_eq!(run.stderr.matches("warning: skipped: ").count(), 10, "{run:?}");
     assert!(
         run.stderr.contains("warning: 2 more; list all of them with `agent skills list --json`"),
         "{run:?}"
     );
-    snapshot(&bench, "show_broken", ["show", "plain"]);
-    snapshot(&bench, "show_unknown", ["show", "goood"]);
+    snapshot(&agent, "show_broken", ["show", "plain"]);
+    snapshot(&agent, "show_unknown", ["show", "goood"]);
 }
 
 #[test]
 fn an_invalid_record_hides_no_skill() {
-    let bench = source();
-    assert_eq!(skills(&bench, ["install", "review"]).code, 0);
-    fs::write(bench.home().join("skills/.usage.json"), "{").unwrap();
+    let agent = source();
+    assert_eq!(skills(&agent, ["install", "review"]).code, 0);
+    fs::write(agent.home().join("skills/.usage.json"), "{").unwrap();
     for command in [["list", "--no-color"], ["show", "review"]] {
-        let run = skills(&bench, command);
+        let run = skills(&agent, command);
         assert_eq!(run.code, 0, "{run:?}");
         assert!(run.stdout.contains("review"), "{run:?}");
         assert!(
@@ -133,46 +133,46 @@ fn an_invalid_record_hides_no_skill() {
             "{run:?}"
         );
     }
-    snapshot(&bench, "archive_unreadable_record", ["archive", "review"]);
-    assert!(bench.home().join("skills/review/SKILL.md").exists());
+    snapshot(&agent, "archive_unreadable_record", ["archive", "review"]);
+    assert!(agent.home().join("skills/review/SKILL.md").exists());
 }
 
 #[test]
 fn invalid_skill_names_are_rejected_by_every_command() {
-    let bench = source();
-    fs::create_dir_all(bench.home().join("skills")).unwrap();
+    let agent = source();
+    fs::create_dir_all(agent.home().join("skills")).unwrap();
     for name in ["../review", "/etc", "..", ".archive", "a/b", "A", "x\u{1b}[2J"] {
         for command in ["show", "archive", "restore", "path"] {
-            let run = skills(&bench, [command, name]);
+            let run = skills(&agent, [command, name]);
             assert_eq!(run.code, 2, "{command} {name}: {run:?}");
             assert!(run.stderr.contains("is not a valid skill name"), "{run:?}");
             assert!(!run.stderr.contains('\u{1b}'), "{run:?}");
         }
-        let run = skills(&bench, ["install", "review", "--name", name]);
+        let run = skills(&agent, ["install", "review", "--name", name]);
         assert_eq!(run.code, 2, "{name}: {run:?}");
     }
-    assert_eq!(fs::read_dir(bench.home().join("skills")).unwrap().count(), 0);
-    assert!(bench.work().join("review/SKILL.md").exists());
+    assert_eq!(fs::read_dir(agent.home().join("skills")).unwrap().count(), 0);
+    assert!(agent.work().join("review/SKILL.md").exists());
 }
 
 #[test]
 fn a_folder_with_a_symlink_is_not_installed() {
-    let bench = source();
-    std::os::unix::fs::symlink("/etc/passwd", bench.work().join("review/zz")).unwrap();
-    snapshot(&bench, "install_link", ["install", "review"]);
-    assert!(!bench.home().join("skills").exists());
-    snapshot(&bench, "install_nothing", ["install", "no-such-folder"]);
+    let agent = source();
+    std::os::unix::fs::symlink("/etc/passwd", agent.work().join("review/zz")).unwrap();
+    snapshot(&agent, "install_link", ["install", "review"]);
+    assert!(!agent.home().join("skills").exists());
+    snapshot(&agent, "install_nothing", ["install", "no-such-folder"]);
 }
 
 #[test]
 fn archive_and_restore_overwrite_nothing() {
-    let bench = source();
-    let home = bench.home().join("skills");
-    assert_eq!(skills(&bench, ["install", "review"]).code, 0);
-    assert_eq!(skills(&bench, ["archive", "review"]).code, 0);
+    let agent = source();
+    let home = agent.home().join("skills");
+    assert_eq!(skills(&agent, ["install", "review"]).code, 0);
+    assert_eq!(skills(&agent, ["archive", "review"]).code, 0);
     write_skill(&home, "review", "Another", "Another.");
     for command in ["archive", "restore"] {
-        let run = skills(&bench, [command, "review"]);
+        let run = skills(&agent, [command, "review"]);
         assert_eq!(run.code, 1, "{run:?}");
         assert!(run.stderr.contains("hint: rename or remove "), "{run:?}");
     }
@@ -183,9 +183,9 @@ fn archive_and_restore_overwrite_nothing() {
 
 #[test]
 fn a_closed_stdout_is_not_a_failure() {
-    let bench = source();
-    assert_eq!(skills(&bench, ["install", "review"]).code, 0);
-    let mut child = bench
+    let agent = source();
+    assert_eq!(skills(&agent, ["install", "review"]).code, 0);
+    let mut child = agent
         .command(["skills", "show", "review"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -197,24 +197,24 @@ fn a_closed_stdout_is_not_a_failure() {
 
 #[test]
 fn one_of_many_concurrent_installations_succeeds() {
-    let bench = source();
+    let agent = source();
     let start = |command: &mut Command| {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let children: Vec<_> =
-        (0..4).map(|_| start(&mut bench.command(["skills", "install", "review"]))).collect();
+        (0..4).map(|_| start(&mut agent.command(["skills", "install", "review"]))).collect();
     let done = children.into_iter().map(|mut child| child.wait().unwrap().success());
     assert_eq!(done.filter(|done| *done).count(), 1);
-    let left = fs::read_dir(bench.home().join("skills")).unwrap();
+    let left = fs::read_dir(agent.home().join("skills")).unwrap();
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".install")), "{left:?}");
 }
 
 #[test]
 fn every_command_has_a_help_page_with_examples() {
-    let bench = bench();
+    let agent = agent();
     for command in ["list", "show", "install", "archive", "restore", "path"] {
-        let help = skills(&bench, [command, "--help"]);
+        let help = skills(&agent, [command, "--help"]);
         let example = format!("  agent skills {command}");
         assert!(help.stdout.contains("Examples:") && help.stdout.contains(&example), "{command}");
     }

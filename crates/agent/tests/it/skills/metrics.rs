@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::{SkillFixture, load, write_skill};
 
 /// What was counted of skills: the dimensions of each entry in order, and how often.
-fn counted(bench: &TestHome) -> BTreeMap<String, u64> {
-    let run = bench.run(["metrics", "show", "--all", "--json"]);
+fn counted(agent: &TestHome) -> BTreeMap<String, u64> {
+    let run = agent.run(["metrics", "show", "--all", "--json"]);
     assert_eq!(run.code, 0, "{run:?}");
     let mut counted = BTreeMap::new();
     for package in serde_json::Deserializer::from_str(&run.stdout).into_iter::<Value>() {
@@ -35,15 +35,15 @@ fn entries<const N: usize>(entries: [(&str, u64); N]) -> BTreeMap<String, u64> {
 #[test]
 fn skill_lifecycle_is_counted_exactly() {
     let house = SkillFixture::new();
-    assert_eq!(house.bench.run(["metrics", "on"]).code, 0);
-    write_skill(house.bench.work(), "review", "How we review", "Look.");
-    assert_eq!(house.bench.run(["skills", "install", "review"]).code, 0);
+    assert_eq!(house.agent.run(["metrics", "on"]).code, 0);
+    write_skill(house.agent.work(), "review", "How we review", "Look.");
+    assert_eq!(house.agent.run(["skills", "install", "review"]).code, 0);
     house.task(&[load("review"), load("review")]);
     house.skill("review", "How we review", "Look twice.");
     house.task(&[load("review")]);
-    assert_eq!(house.bench.run(["skills", "archive", "review"]).code, 0);
+    assert_eq!(house.agent.run(["skills", "archive", "review"]).code, 0);
     house.task(&[]);
-    assert_eq!(house.bench.run(["skills", "restore", "review"]).code, 0);
+    assert_eq!(house.agent.run(["skills", "restore", "review"]).code, 0);
     house.task(&[]);
     let expected = entries([
         ("lifecycle.count installed installed", 1),
@@ -54,8 +54,8 @@ fn skill_lifecycle_is_counted_exactly() {
         ("load.count no_new_patch installed reused 2", 1),
         ("load.count reused_after_patch installed reused 3_to_5", 1),
     ]);
-    assert_eq!(counted(&house.bench), expected);
-    let usage = fs::read_to_string(house.bench.home().join("skills/.usage.json")).unwrap();
+    assert_eq!(counted(&house.agent), expected);
+    let usage = fs::read_to_string(house.agent.home().join("skills/.usage.json")).unwrap();
     let usage: Value = serde_json::from_str(&usage).unwrap();
     let record = &usage["skills"]["review"];
     assert_eq!((&record["uses"], &record["edits"]), (&json!(3), &json!(1)), "{usage}");
@@ -65,12 +65,12 @@ fn skill_lifecycle_is_counted_exactly() {
 #[test]
 fn manual_skills_count_once_and_file_changes_as_edits() {
     let house = SkillFixture::new();
-    assert_eq!(house.bench.run(["metrics", "on"]).code, 0);
+    assert_eq!(house.agent.run(["metrics", "on"]).code, 0);
     house.skill("mine", "Mine", "Look.");
-    write_skill(&house.bench.work().join(".agent/skills"), "ours", "Ours", "Look.");
+    write_skill(&house.agent.work().join(".agent/skills"), "ours", "Ours", "Look.");
     house.task(&[]);
     house.task(&[load("ours"), load("mine")]);
-    fs::write(house.bench.home().join("skills/mine/more.txt"), "x").unwrap();
+    fs::write(house.agent.home().join("skills/mine/more.txt"), "x").unwrap();
     house.task(&[load("mine"), super::file("mine", "more.txt")]);
     let expected = entries([
         ("lifecycle.count created local", 1),
@@ -80,17 +80,17 @@ fn manual_skills_count_once_and_file_changes_as_edits() {
         ("load.count not_applicable local first_use 1", 1),
         ("load.count reused_after_patch local reused 2", 1),
     ]);
-    assert_eq!(counted(&house.bench), expected);
+    assert_eq!(counted(&house.agent), expected);
 }
 
 #[test]
 fn an_unused_skill_becomes_stale_once() {
     let house = SkillFixture::new();
-    assert_eq!(house.bench.run(["metrics", "on"]).code, 0);
+    assert_eq!(house.agent.run(["metrics", "on"]).code, 0);
     house.skill("mine", "Mine", "Look.");
     house.task(&[]);
     // The same file, as it would stand had the skill been seen in 1970.
-    let path = house.bench.home().join("skills/.usage.json");
+    let path = house.agent.home().join("skills/.usage.json");
     let mut usage: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     usage["skills"]["mine"]["seen_ms"] = json!(1000);
     fs::write(&path, usage.to_string()).unwrap();
@@ -98,12 +98,12 @@ fn an_unused_skill_becomes_stale_once() {
     house.task(&[]);
     let expected =
         entries([("lifecycle.count created local", 1), ("lifecycle.count stale local", 1)]);
-    assert_eq!(counted(&house.bench), expected);
-    let listed = house.bench.run(["skills", "list", "--json"]);
+    assert_eq!(counted(&house.agent), expected);
+    let listed = house.agent.run(["skills", "list", "--json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(listed["skills"][0]["state"], "stale");
     house.task(&[load("mine")]);
-    let listed = house.bench.run(["skills", "list", "--json"]);
+    let listed = house.agent.run(["skills", "list", "--json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(listed["skills"][0]["state"], "active");
 }
@@ -113,8 +113,8 @@ fn with_metrics_off_uses_are_recorded_but_not_counted() {
     let house = SkillFixture::new();
     house.skill("mine", "Mine", "Look.");
     house.task(&[load("mine")]);
-    assert!(!house.bench.home().join("metrics").exists());
-    let listed = house.bench.run(["skills", "list", "--json"]);
+    assert!(!house.agent.home().join("metrics").exists());
+    let listed = house.agent.run(["skills", "list", "--json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(listed["skills"][0]["uses"], 1);
 }
@@ -122,10 +122,10 @@ fn with_metrics_off_uses_are_recorded_but_not_counted() {
 #[test]
 fn skill_loads_count_as_tool_calls_of_their_category() {
     let house = SkillFixture::new();
-    assert_eq!(house.bench.run(["metrics", "on"]).code, 0);
+    assert_eq!(house.agent.run(["metrics", "on"]).code, 0);
     house.skill("mine", "Mine", "Look.");
     house.task(&[load("mine"), load("none")]);
-    let run = house.bench.run(["metrics", "show", "--all"]);
+    let run = house.agent.run(["metrics", "show", "--all"]);
     let mut calls = BTreeMap::new();
     for package in serde_json::Deserializer::from_str(&run.stdout).into_iter::<Value>() {
         for entry in package.unwrap()["metrics"].as_array().unwrap() {

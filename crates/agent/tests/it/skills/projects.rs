@@ -5,13 +5,13 @@ use std::fs;
 use agent_test_support::command::ProgramOutput;
 
 use super::{SkillFixture, load, settings, transcript, write_skill};
-use crate::command_line::bench;
+use crate::command_line::agent;
 
 #[test]
 fn a_project_skill_overrides_with_a_note() {
     let house = SkillFixture::new();
     house.skill("review", "How I review", "Of home.");
-    let project = house.bench.work().join(".agent/skills");
+    let project = house.agent.work().join(".agent/skills");
     write_skill(&project, "review", "How we review", "Of the project.");
     write_skill(&project, "local", "Only here", "Of the project.");
     let run = house.task(&[load("review"), load("local")]);
@@ -22,26 +22,26 @@ fn a_project_skill_overrides_with_a_note() {
     for result in house.results() {
         assert!(result.ends_with("Of the project."), "{result}");
     }
-    let usage = fs::read_to_string(house.bench.home().join("skills/.usage.json")).unwrap();
+    let usage = fs::read_to_string(house.agent.home().join("skills/.usage.json")).unwrap();
     assert!(usage.contains(".agent/skills/local\""), "{usage}");
     assert_eq!(usage.matches("\"uses\": 1").count(), 2, "{usage}");
 }
 
 #[test]
 fn a_project_is_found_from_subfolders_and_accepts_skills() {
-    let bench = bench();
-    write_skill(bench.work(), "review", "How we review", "Look.");
-    let deep = bench.work().join("project/src/deep");
+    let agent = agent();
+    write_skill(agent.work(), "review", "How we review", "Look.");
+    let deep = agent.work().join("project/src/deep");
     fs::create_dir_all(&deep).unwrap();
-    fs::create_dir_all(bench.work().join("project/.agent")).unwrap();
+    fs::create_dir_all(agent.work().join("project/.agent")).unwrap();
     let at =
-        |arguments: &[&str]| ProgramOutput::of(bench.command(arguments).current_dir(&deep), b"");
+        |arguments: &[&str]| ProgramOutput::of(agent.command(arguments).current_dir(&deep), b"");
     let installed = at(&["skills", "install", "../../../review", "--project"]);
-    settings().bind(|| insta::assert_snapshot!(transcript(&bench, &installed)));
-    assert!(bench.work().join("project/.agent/skills/review/SKILL.md").exists());
+    settings().bind(|| insta::assert_snapshot!(transcript(&agent, &installed)));
+    assert!(agent.work().join("project/.agent/skills/review/SKILL.md").exists());
     let listed = at(&["skills", "list"]);
-    settings().bind(|| insta::assert_snapshot!(transcript(&bench, &listed)));
-    let elsewhere = bench.run(["skills", "list"]);
+    settings().bind(|| insta::assert_snapshot!(transcript(&agent, &listed)));
+    let elsewhere = agent.run(["skills", "list"]);
     assert!(elsewhere.stdout.starts_with("No skills"), "{elsewhere:?}");
     let refused = at(&["skills", "archive", "review"]);
     assert_eq!(refused.code, 2, "{refused:?}");
@@ -51,12 +51,12 @@ fn a_project_is_found_from_subfolders_and_accepts_skills() {
 #[test]
 fn links_out_of_a_project_are_rejected() {
     use std::os::unix::fs::symlink;
-    let bench = bench();
-    write_skill(&bench.work().join("private"), "diary", "Mine", "Secret.");
-    let project = bench.work().join("project");
+    let agent = agent();
+    write_skill(&agent.work().join("private"), "diary", "Mine", "Secret.");
+    let project = agent.work().join("project");
     fs::create_dir_all(project.join(".agent/skills")).unwrap();
-    symlink(bench.work().join("private/diary"), project.join(".agent/skills/diary")).unwrap();
-    let run = ProgramOutput::of(bench.command(["skills", "list"]).current_dir(&project), b"");
+    symlink(agent.work().join("private/diary"), project.join(".agent/skills/diary")).unwrap();
+    let run = ProgramOutput::of(agent.command(["skills", "list"]).current_dir(&project), b"");
     assert!(run.stdout.starts_with("No skills"), "{run:?}");
     assert!(run.stderr.contains("a link to a place outside the project"), "{run:?}");
 }

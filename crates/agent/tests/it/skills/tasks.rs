@@ -11,7 +11,7 @@ fn a_model_gets_the_skill_list_and_loads_a_skill() {
     let house = SkillFixture::new();
     house.skill("review", "How changes are reviewed here", "Look at the tests first.");
     house.skill("release", "How a release is made", "Ask twice.");
-    let folder = house.bench.home().join("skills/review");
+    let folder = house.agent.home().join("skills/review");
     fs::create_dir(folder.join("more")).unwrap();
     fs::write(folder.join("more/list.txt"), "1. names\n2. limits\n").unwrap();
     let run = house.task(&[load("review"), file("review", "more/list.txt")]);
@@ -42,7 +42,7 @@ fn without_skills_the_model_gets_no_skill_tool() {
     assert_eq!(run.code, 0, "{run:?}");
     assert!(!house.opening().contains("kill"), "{}", house.opening());
     assert!(!house.tools().contains(&"load_skill".to_owned()));
-    assert!(!house.bench.home().join("skills").exists(), "nothing is made for nothing");
+    assert!(!house.agent.home().join("skills").exists(), "nothing is made for nothing");
     house.skill("review", "x", "y");
     let run = house.run(&["run", "-m", "ollama/echo", "--no-tools", "Hello"]);
     assert_eq!(run.code, 0, "{run:?}");
@@ -54,11 +54,11 @@ fn a_model_cannot_read_files_outside_a_skill() {
     use std::os::unix::fs::symlink;
     let house = SkillFixture::new();
     house.skill("review", "How changes are reviewed here", "Look.");
-    let secret = house.bench.work().join("secret.txt");
+    let secret = house.agent.work().join("secret.txt");
     fs::write(&secret, "the secret\n").unwrap();
-    let folder = house.bench.home().join("skills/review");
+    let folder = house.agent.home().join("skills/review");
     symlink(&secret, folder.join("out.txt")).unwrap();
-    symlink(house.bench.work(), folder.join("up")).unwrap();
+    symlink(house.agent.work(), folder.join("up")).unwrap();
     fs::write(folder.join("big.txt"), "x".repeat(300 * 1024)).unwrap();
     fs::write(folder.join("picture.png"), b"\x89PNG\0\0").unwrap();
     let secret = secret.display().to_string();
@@ -112,7 +112,7 @@ fn a_broken_skill_is_reported_and_others_work() {
     house.skill("torn", "[unclosed", "Look.");
     let run = house.task(&[load("review"), load("torn")]);
     assert_eq!(run.code, 0, "{run:?}");
-    let place = house.bench.home().join("skills/torn/SKILL.md");
+    let place = house.agent.home().join("skills/torn/SKILL.md");
     let place = fs::canonicalize(place).unwrap().display().to_string();
     let warning = run.stderr.lines().find(|line| line.starts_with("warning: skipped: ")).unwrap();
     assert!(warning.contains(&place), "{warning}");
@@ -127,7 +127,7 @@ fn a_broken_skill_is_reported_and_others_work() {
 fn a_skill_is_loaded_even_if_its_use_cannot_be_recorded() {
     let house = SkillFixture::new();
     house.skill("review", "How changes are reviewed here", "Look.");
-    let usage = house.bench.home().join("skills/.usage.json");
+    let usage = house.agent.home().join("skills/.usage.json");
     fs::write(&usage, "{\"skills\": 5}").unwrap();
     let run = house.task(&[load("review")]);
     assert_eq!(run.code, 0, "{run:?}");
@@ -145,7 +145,7 @@ fn a_skill_changed_during_a_task_is_read_again() {
     house.skill("review", "How changes are reviewed here", "Look twice.");
     house.task(&[load("review")]);
     assert!(house.results()[0].ends_with("Look twice."));
-    fs::remove_dir_all(house.bench.home().join("skills/review")).unwrap();
+    fs::remove_dir_all(house.agent.home().join("skills/review")).unwrap();
     house.skill("other", "x", "y");
     house.task(&[load("review")]);
     assert_eq!(house.results(), ["error: no skill named `review`"]);

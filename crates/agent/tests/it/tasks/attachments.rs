@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use super::{REQUIRED, World, call, calls, launched, say};
+use super::{REQUIRED, Setup, call, calls, launched, say};
 
 const SCREEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/screen.py");
 const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\
@@ -21,19 +21,19 @@ const WIDE: &str = "iVBORw0KGgoAAAANSUhEUgAAB9AAAADIAQAAAACYYUesAAAA8UlEQVR4nO3P
     Uual3Uuqh1Ueui1kWti1oXtS5qXdS6qHVR66LWRa2LWhe1Lmpd1LqodVHrotZFrYtaF7Uual3Uuqh1Ueui1kWti1oX\
     tS5qXdS66ADgs+nk6WI5GgAAAABJRU5ErkJggg==";
 
-fn world(more: &str) -> World {
+fn setup(more: &str) -> Setup {
     let mut screen = python_stdio();
     screen.args = vec![SCREEN.to_owned()];
-    let world = World::new();
+    let setup = Setup::new();
     let servers =
         launched("screen", &screen, REQUIRED) + &launched("all", &everything_stdio(), REQUIRED);
-    world.configure(&format!("{more}mcp_servers:\n{servers}"));
-    world
+    setup.configure(&format!("{more}mcp_servers:\n{servers}"));
+    setup
 }
 
 /// Width and height of the images in the latest request, which are PNG.
-fn sizes(world: &World) -> Vec<(u32, u32)> {
-    let urls = parts(world, "image_url").into_iter().map(|part| part["image_url"]["url"].clone());
+fn sizes(setup: &Setup) -> Vec<(u32, u32)> {
+    let urls = parts(setup, "image_url").into_iter().map(|part| part["image_url"]["url"].clone());
     let size = |url: Value| {
         let data = url.as_str().unwrap().strip_prefix("data:image/png;base64,").unwrap().to_owned();
         let bytes = BASE64.decode(data).unwrap();
@@ -44,8 +44,8 @@ fn sizes(world: &World) -> Vec<(u32, u32)> {
 }
 
 /// The parts of this type in the latest request.
-fn parts(world: &World, kind: &str) -> Vec<Value> {
-    let asked = world.asked();
+fn parts(setup: &Setup, kind: &str) -> Vec<Value> {
+    let asked = setup.asked();
     let messages = asked.last().unwrap()["messages"].as_array().unwrap().clone();
     let contents =
         messages.into_iter().filter_map(|message| message["content"].as_array().cloned());
@@ -55,13 +55,13 @@ fn parts(world: &World, kind: &str) -> Vec<Value> {
 #[test]
 fn images_of_tools_reach_the_model() {
     for tool in ["mcp__all__get_tiny_image", "mcp__screen__screenshot"] {
-        let world = world("");
+        let setup = setup("");
         // The second step describes the images that arrived.
-        world.script(vec![call(tool, &json!({})), Step::Images]);
-        let (run, events) = world.events(&["What is on the screen?"]);
+        setup.script(vec![call(tool, &json!({})), Step::Images]);
+        let (run, events) = setup.events(&["What is on the screen?"]);
         assert_eq!(run.code, 0, "{run:?}");
         assert_eq!(events.last().unwrap()["answer"], "I saw 1 image", "{run:?}");
-        let image = &parts(&world, "image_url")[0]["image_url"]["url"];
+        let image = &parts(&setup, "image_url")[0]["image_url"]["url"];
         assert!(image.as_str().unwrap().starts_with("data:image/png;base64,iVBOR"), "{image}");
         // Events describe the image; they do not contain it.
         let result = events.iter().find(|event| event["type"] == "tool_result").unwrap();
@@ -72,33 +72,33 @@ fn images_of_tools_reach_the_model() {
 
 #[test]
 fn large_images_are_scaled_and_the_model_knows_it() {
-    let world = world("");
+    let setup = setup("");
     let screen = json!({"width": 4000, "height": 3000});
-    world.script(vec![call("mcp__screen__screenshot", &screen), Step::Images]);
-    let run = world.run(&["--server", "screen", "Go"]);
+    setup.script(vec![call("mcp__screen__screenshot", &screen), Step::Images]);
+    let run = setup.run(&["--server", "screen", "Go"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
-    assert_eq!(sizes(&world), [(1568, 1176)]);
+    assert_eq!(sizes(&setup), [(1568, 1176)]);
     let told = "[attachment 1 is scaled from 4000x3000 to 1568x1176 pixels]";
-    assert!(world.told().iter().any(|result| result.contains(told)), "{:?}", world.told());
+    assert!(setup.told().iter().any(|result| result.contains(told)), "{:?}", setup.told());
     // The file of a person, too.
-    let image = world.ground.bench.work().join("wide.png");
+    let image = setup.fixture.agent.work().join("wide.png");
     fs::write(&image, BASE64.decode(WIDE).unwrap()).unwrap();
-    world.configure("task: {max_image_side: 100}\n");
-    world.script(vec![Step::Images]);
-    let run = world.run(&["--no-tools", "--image", "wide.png", "What is this?"]);
+    setup.configure("task: {max_image_side: 100}\n");
+    setup.script(vec![Step::Images]);
+    let run = setup.run(&["--no-tools", "--image", "wide.png", "What is this?"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
-    assert_eq!(sizes(&world), [(100, 10)]);
+    assert_eq!(sizes(&setup), [(100, 10)]);
 }
 
 #[test]
 fn images_that_cannot_be_decoded_are_left_out() {
-    let world = world("");
+    let setup = setup("");
     let none = json!({});
     let three = ["broken", "bomb", "screenshot"].map(|tool| format!("mcp__screen__{tool}"));
-    world.script(vec![calls(&three.each_ref().map(|tool| (tool.as_str(), &none))), Step::Images]);
-    let run = world.run(&["--server", "screen", "Go"]);
+    setup.script(vec![calls(&three.each_ref().map(|tool| (tool.as_str(), &none))), Step::Images]);
+    let run = setup.run(&["--server", "screen", "Go"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
-    let asked = world.asked().last().unwrap().to_string();
+    let asked = setup.asked().last().unwrap().to_string();
     for told in ["its image cannot be decoded", "its image has too many pixels"] {
         assert!(asked.contains(&format!("[attachment 1 is not shown: {told}]")), "{asked}");
     }
@@ -106,11 +106,11 @@ fn images_that_cannot_be_decoded_are_left_out() {
 
 #[test]
 fn responses_api_carries_images_in_results() {
-    let world = world("");
-    world.script(vec![call("mcp__screen__screenshot", &json!({})), Step::Images]);
-    let run = world.run(&["--api", "responses", "--server", "screen", "Go"]);
+    let setup = setup("");
+    setup.script(vec![call("mcp__screen__screenshot", &json!({})), Step::Images]);
+    let run = setup.run(&["--api", "responses", "--server", "screen", "Go"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
-    let asked = world.asked();
+    let asked = setup.asked();
     let items = asked.last().unwrap()["input"].as_array().unwrap().clone();
     let output =
         &items.iter().find(|item| item["type"] == "function_call_output").unwrap()["output"];
@@ -120,67 +120,67 @@ fn responses_api_carries_images_in_results() {
 
 #[test]
 fn results_of_one_round_are_contiguous() {
-    let world = world("");
+    let setup = setup("");
     let none = json!({});
     let two = [("mcp__screen__screenshot", &none), ("mcp__screen__report", &none)];
-    world.script(vec![calls(&two), Step::Images]);
-    let run = world.run(&["--server", "screen", "Go"]);
+    setup.script(vec![calls(&two), Step::Images]);
+    let run = setup.run(&["--server", "screen", "Go"]);
     // The model rejects a message between two results.
     assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
-    let document = &parts(&world, "file")[0]["file"];
+    let document = &parts(&setup, "file")[0]["file"];
     assert_eq!(document["filename"], "document.pdf");
     assert!(document["file_data"].as_str().unwrap().starts_with("data:application/pdf;base64,"));
 }
 
 #[test]
 fn unsupported_attachments_are_described_as_text() {
-    let world = world("task: {attachments: []}\n");
+    let setup = setup("task: {attachments: []}\n");
     let none = json!({});
-    world.script(vec![call("mcp__screen__screenshot", &none), say("I cannot see it.")]);
-    let run = world.run(&["--server", "screen", "Go"]);
+    setup.script(vec![call("mcp__screen__screenshot", &none), say("I cannot see it.")]);
+    let run = setup.run(&["--server", "screen", "Go"]);
     assert_eq!(run.code, 0, "{run:?}");
-    let told = &world.told()[0];
+    let told = &setup.told()[0];
     assert!(told.contains("[image, image/png,") && told.contains("64 pixels wide"), "{told}");
     assert!(told.ends_with("[attachment 1 is not shown: you cannot be given images]"), "{told}");
-    assert!(!world.asked().last().unwrap().to_string().contains("base64"));
+    assert!(!setup.asked().last().unwrap().to_string().contains("base64"));
     // Few models take audio, so it needs a word of the service or of the configuration.
-    let world = self::world("task: {attachments: [audio]}\n");
-    world.script(vec![call("mcp__screen__sound", &none), say("Silence.")]);
-    assert_eq!(world.run(&["--server", "screen", "Go"]).code, 0);
-    assert_eq!(parts(&world, "input_audio")[0]["input_audio"]["format"], "wav");
+    let setup = self::setup("task: {attachments: [audio]}\n");
+    setup.script(vec![call("mcp__screen__sound", &none), say("Silence.")]);
+    assert_eq!(setup.run(&["--server", "screen", "Go"]).code, 0);
+    assert_eq!(parts(&setup, "input_audio")[0]["input_audio"]["format"], "wav");
 }
 
 #[test]
 fn a_rejected_request_is_repeated_without_attachments() {
-    let world = world("");
+    let setup = setup("");
     let none = json!({});
     let two = [("mcp__screen__screenshot", &none), ("mcp__screen__report", &none)];
     // First the document is left out, then the image.
-    world.script(vec![calls(&two), Step::Status(400), Step::Status(400), say("Blind.")]);
-    let run = world.run(&["--server", "screen", "Go"]);
+    setup.script(vec![calls(&two), Step::Status(400), Step::Status(400), say("Blind.")]);
+    let run = setup.run(&["--server", "screen", "Go"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "Blind.\n"), "{run:?}");
     assert!(run.stderr.contains("the model does not accept images"), "{run:?}");
-    let told = world.told();
+    let told = setup.told();
     assert!(told[0].contains("removed, the model does not accept images"), "{told:?}");
     assert!(told[1].contains("removed, the model does not accept documents"), "{told:?}");
     // Without attachments an error is an error.
-    world.script(vec![Step::Status(400)]);
-    assert_ne!(world.run(&["--server", "screen", "Go"]).code, 0);
+    setup.script(vec![Step::Status(400)]);
+    assert_ne!(setup.run(&["--server", "screen", "Go"]).code, 0);
 }
 
 #[test]
 fn attachments_are_bounded_in_size_number_and_type() {
-    let world = world("");
-    world.script(vec![
+    let setup = setup("");
+    setup.script(vec![
         call("mcp__screen__large", &json!({"mebibytes": 4})),
         call("mcp__screen__disguised", &json!({})),
         call("mcp__screen__several", &json!({"count": 16})),
         call("mcp__screen__several", &json!({"count": 17})),
         Step::Images,
     ]);
-    let run = world.run(&["--server", "screen", "Go"]);
+    let run = setup.run(&["--server", "screen", "Go"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 20 images\n"), "{run:?}");
-    let told = world.told();
+    let told = setup.told();
     // Almost all of the first one were no pixels.
     assert!(told[0].contains("[image, image/png, 4194"), "{}", told[0]);
     assert!(told[0].contains("[image/png, 77 bytes: removed, newer ones take its"), "{}", told[0]);
@@ -193,24 +193,24 @@ fn attachments_are_bounded_in_size_number_and_type() {
 
 #[test]
 fn an_oversized_image_fails_only_its_call() {
-    let world = world("");
-    world.script(vec![
+    let setup = setup("");
+    setup.script(vec![
         call("mcp__screen__large", &json!({"mebibytes": 100})),
         call("mcp__screen__screenshot", &json!({})),
         Step::Images,
     ]);
-    let run = world.run(&["--server", "screen", "Go"]);
+    let run = setup.run(&["--server", "screen", "Go"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
-    assert!(world.told()[0].len() < 1000, "{}", &world.told()[0][..1000]);
+    assert!(setup.told()[0].len() < 1000, "{}", &setup.told()[0][..1000]);
 }
 
 #[test]
 fn files_are_attached_to_a_task() {
-    let world = World::new();
-    let work = world.ground.bench.work();
+    let setup = Setup::new();
+    let work = setup.fixture.agent.work();
     fs::write(work.join("shot.png"), PIXEL).unwrap();
-    world.script(vec![Step::Images]);
-    let run = world.run(&["--no-tools", "--image", "shot.png", "What is this?"]);
+    setup.script(vec![Step::Images]);
+    let run = setup.run(&["--no-tools", "--image", "shot.png", "What is this?"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
     fs::write(work.join("note.png"), "no image").unwrap();
     fs::write(work.join("half.png"), &PIXEL[..40]).unwrap();
@@ -220,11 +220,11 @@ fn files_are_attached_to_a_task() {
         (&["--image", "missing.png"], "cannot read missing.png"),
         (&["--image", "."], "is not a file"),
     ] {
-        let run = world.run(&[&["--no-tools", "Go"], arguments].concat());
+        let run = setup.run(&[&["--no-tools", "Go"], arguments].concat());
         assert!(run.code == 2 && run.stderr.contains(why), "{run:?}");
     }
-    world.configure("task: {attachments: [document]}\n");
-    let run = world.run(&["--no-tools", "--image", "shot.png", "What is this?"]);
+    setup.configure("task: {attachments: [document]}\n");
+    let run = setup.run(&["--no-tools", "--image", "shot.png", "What is this?"]);
     assert!(run.code == 2 && run.stderr.contains("does not accept images"), "{run:?}");
-    assert_eq!(world.asked().len(), 1);
+    assert_eq!(setup.asked().len(), 1);
 }

@@ -7,10 +7,10 @@ use agent_test_support::upstream::Step;
 use agent_test_support::wait::eventually;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{MODEL, World, call, notes, say, text};
+use super::{MODEL, Setup, call, notes, say, text};
 
-fn start(world: &World, arguments: &[&str]) -> Child {
-    let mut command = world.command([&["run", "--json", "--model", MODEL], arguments].concat());
+fn start(setup: &Setup, arguments: &[&str]) -> Child {
+    let mut command = setup.command([&["run", "--json", "--model", MODEL], arguments].concat());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -29,8 +29,8 @@ fn end(child: Child) -> (i32, Vec<serde_json::Value>, String) {
 
 #[test]
 fn an_interrupt_at_any_time_ends_all_processes() {
-    let world = World::with_servers(&notes(""));
-    let upstream = &world.ground.upstream;
+    let setup = Setup::with_servers(&notes(""));
+    let upstream = &setup.fixture.upstream;
     // While the model is silent, in the middle of an answer, and while a tool runs.
     let moments: [(&str, Vec<Step>); 4] = [
         ("silent", vec![Step::Hang]),
@@ -40,11 +40,11 @@ fn an_interrupt_at_any_time_ends_all_processes() {
     ];
     for (moment, steps) in moments {
         let questions = upstream.completions().len() + steps.len();
-        world.script(steps);
-        let child = start(&world, &["Go"]);
+        setup.script(steps);
+        let child = start(&setup, &["Go"]);
         eventually(moment, || upstream.completions().len() == questions);
         if moment == "calling" {
-            eventually("it runs", || world.file("fixture.log").contains("call slow"));
+            eventually("it runs", || setup.file("fixture.log").contains("call slow"));
         }
         if moment == "answering" {
             std::thread::sleep(Duration::from_millis(500)); // sleep: the first words are on their way
@@ -64,7 +64,7 @@ fn an_interrupt_at_any_time_ends_all_processes() {
             eventually("nothing is asked any more", || upstream.in_flight() == 0);
         }
         upstream.cut_connections();
-        let log = world.file("fixture.log");
+        let log = setup.file("fixture.log");
         let servers = log.lines().filter_map(|line| line.strip_prefix("started "));
         let alive = |id: &&str| std::path::Path::new("/proc").join(id).exists();
         assert_eq!(servers.filter(alive).count(), 0, "{moment}: of {process}: {log}");
@@ -73,18 +73,18 @@ fn an_interrupt_at_any_time_ends_all_processes() {
 
 #[test]
 fn an_interrupt_during_startup_or_silence_exits_immediately() {
-    let world = World::with_servers(
+    let setup = Setup::with_servers(
         "  stuck:\n    command: python3\n    args: [server]\n    env: {FIXTURE_MODE: hang, FIXTURE_LOG: fixture.log}\n",
     );
-    let child = start(&world, &["Go"]);
-    eventually("the server runs", || world.file("fixture.log").contains("started"));
+    let child = start(&setup, &["Go"]);
+    eventually("the server runs", || setup.file("fixture.log").contains("started"));
     signal(&child, Signal::INT);
     let (code, _, stderr) = end(child);
     assert_eq!(code, 130, "{stderr}");
-    assert_eq!(world.asked().len(), 0);
+    assert_eq!(setup.asked().len(), 0);
     // A service that takes the question and says nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut command = world.command(["run", "--no-tools", "Go"]);
+    let mut command = setup.command(["run", "--no-tools", "Go"]);
     command.env("AGENT_BASE_URL", format!("http://{}/v1", silent.local_addr().unwrap()));
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = child.spawn().unwrap();
@@ -98,30 +98,30 @@ fn an_interrupt_during_startup_or_silence_exits_immediately() {
 #[test]
 fn an_interrupt_during_sampling_retry_or_batch_exits() {
     let launch = agent_test_support::mcp::everything_stdio();
-    let world = World::new();
-    world.configure(&format!(
+    let setup = Setup::new();
+    setup.configure(&format!(
         "mcp_servers:\n  all:\n    command: {}\n    args: {}\n",
         launch.command.display(),
         serde_json::json!(launch.args)
     ));
     // A server waits for a model's answer.
-    let before = world.asked().len();
+    let before = setup.asked().len();
     let prompt = serde_json::json!({"prompt": "Hi"});
-    world.script(vec![call("mcp__all__trigger_sampling_request", &prompt), Step::Hang]);
-    let child = start(&world, &["--server", "all", "Go"]);
-    eventually("the server asked", || world.asked().len() == before + 2);
+    setup.script(vec![call("mcp__all__trigger_sampling_request", &prompt), Step::Hang]);
+    let child = start(&setup, &["--server", "all", "Go"]);
+    eventually("the server asked", || setup.asked().len() == before + 2);
     signal(&child, Signal::INT);
     let (code, events, stderr) = end(child);
     assert_eq!(code, 130, "{stderr}");
     assert!(events.iter().any(|event| event["type"] == "unfinished"), "{events:?}");
     // Tasks of a file: the one that runs ends, the rest do not begin.
-    let file = world.ground.bench.work().join("tasks");
+    let file = setup.fixture.agent.work().join("tasks");
     std::fs::write(&file, "one\ntwo\nthree\nfour\n").unwrap();
-    let before = world.asked().len();
-    world.script(vec![say("1"), Step::Hang]);
+    let before = setup.asked().len();
+    setup.script(vec![say("1"), Step::Hang]);
     let path = file.display().to_string();
-    let child = start(&world, &["--no-tools", "--batch", &path, "--jobs", "1"]);
-    eventually("the second task", || world.asked().len() == before + 2);
+    let child = start(&setup, &["--no-tools", "--batch", &path, "--jobs", "1"]);
+    eventually("the second task", || setup.asked().len() == before + 2);
     signal(&child, Signal::INT);
     let (code, lines, stderr) = end(child);
     assert_eq!(code, 130, "{stderr}");
@@ -129,10 +129,10 @@ fn an_interrupt_during_sampling_retry_or_batch_exits() {
     let ends: Vec<&str> = lines.iter().map(|line| line["end_reason"].as_str().unwrap()).collect();
     assert_eq!(ends, ["completed", "user_cancelled"]);
     // It waits for a service that is busy.
-    world.script(vec![Step::RetryAfter(503, 60); 4]);
-    let before = world.asked().len();
-    let child = start(&world, &["--no-tools", "Go"]);
-    eventually("it is asked", || world.asked().len() > before);
+    setup.script(vec![Step::RetryAfter(503, 60); 4]);
+    let before = setup.asked().len();
+    let child = start(&setup, &["--no-tools", "Go"]);
+    eventually("it is asked", || setup.asked().len() > before);
     std::thread::sleep(Duration::from_millis(500)); // sleep: the refusal is on its way back
     signal(&child, Signal::INT);
     assert_eq!(end(child).0, 130);
@@ -140,10 +140,10 @@ fn an_interrupt_during_sampling_retry_or_batch_exits() {
 
 #[test]
 fn a_second_interrupt_exits_immediately() {
-    let world = World::with_servers(&notes(""));
-    world.script(vec![call("mcp__notes__slow", &text("x"))]);
-    let child = start(&world, &["Go"]);
-    eventually("it runs", || world.file("fixture.log").contains("call slow"));
+    let setup = Setup::with_servers(&notes(""));
+    setup.script(vec![call("mcp__notes__slow", &text("x"))]);
+    let child = start(&setup, &["Go"]);
+    eventually("it runs", || setup.file("fixture.log").contains("call slow"));
     signal(&child, Signal::INT);
     signal(&child, Signal::INT);
     let (code, _, stderr) = end(child);
@@ -152,10 +152,10 @@ fn a_second_interrupt_exits_immediately() {
 
 #[test]
 fn sigterm_exits_with_143_as_system_aborted() {
-    let world = World::new();
-    world.script(vec![Step::Hang]);
-    let child = start(&world, &["--no-tools", "Go"]);
-    eventually("it is asked", || !world.asked().is_empty());
+    let setup = Setup::new();
+    setup.script(vec![Step::Hang]);
+    let child = start(&setup, &["--no-tools", "Go"]);
+    eventually("it is asked", || !setup.asked().is_empty());
     signal(&child, Signal::TERM);
     let (code, events, _) = end(child);
     assert_eq!(code, 143);
@@ -164,21 +164,21 @@ fn sigterm_exits_with_143_as_system_aborted() {
 
 #[test]
 fn a_task_continues_after_a_restart_of_the_service() {
-    let mut world = World::with_servers(&notes(""));
-    world.ground.configure("");
-    let address = world.served.address.clone();
+    let mut setup = Setup::with_servers(&notes(""));
+    setup.fixture.configure("");
+    let address = setup.served.address.clone();
     // The service listens where it did.
-    let yaml = world.ground.bench.home().join("gateway/gateway.yaml");
+    let yaml = setup.fixture.agent.home().join("gateway/gateway.yaml");
     let fixed = std::fs::read_to_string(&yaml).unwrap();
     std::fs::write(&yaml, fixed.replace("listen: 127.0.0.1:0", &format!("listen: {address}")))
         .unwrap();
-    world.script(vec![call("mcp__notes__echo", &text("x")), Step::Hang, say("Back again.")]);
-    let child = start(&world, &["--server", "notes", "Go"]);
-    eventually("the second question", || world.asked().len() == 2);
-    world.served.signal(Signal::KILL);
-    world.served.wait();
-    world.served = world.ground.serve();
-    assert_eq!(world.served.address, address);
+    setup.script(vec![call("mcp__notes__echo", &text("x")), Step::Hang, say("Back again.")]);
+    let child = start(&setup, &["--server", "notes", "Go"]);
+    eventually("the second question", || setup.asked().len() == 2);
+    setup.served.signal(Signal::KILL);
+    setup.served.wait();
+    setup.served = setup.fixture.serve();
+    assert_eq!(setup.served.address, address);
     let (code, events, stderr) = end(child);
     assert_eq!(code, 0, "{stderr} {events:?}");
     assert_eq!(events.last().unwrap()["answer"], "Back again.");

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use agent_test_support::upstream::Step;
 
-use super::{World, call, events, notes, say, text};
+use super::{Setup, call, events, notes, say, text};
 
 #[test]
 fn a_task_times_out_at_its_limit() {
-    let world = World::new();
-    world.script(vec![Step::Hang]);
+    let setup = Setup::new();
+    setup.script(vec![Step::Hang]);
     let begun = Instant::now();
-    let (run, events) = world.events(&["--no-tools", "--max-time", "1.5", "Go"]);
+    let (run, events) = setup.events(&["--no-tools", "--max-time", "1.5", "Go"]);
     assert_eq!(run.code, 1, "{run:?}");
     assert_eq!(events.last().unwrap()["end_reason"], "timed_out");
     assert!(begun.elapsed() < Duration::from_secs(20));
@@ -19,32 +19,32 @@ fn a_task_times_out_at_its_limit() {
 
 #[test]
 fn a_task_stops_at_its_credit_limit() {
-    let world = World::with_servers(&notes(""));
-    world.script(vec![call("mcp__notes__echo", &text("again")); 9]);
-    let (run, events) = world.events(&["--max-credits", "0.003", "Go"]);
+    let setup = Setup::with_servers(&notes(""));
+    setup.script(vec![call("mcp__notes__echo", &text("again")); 9]);
+    let (run, events) = setup.events(&["--max-credits", "0.003", "Go"]);
     assert_eq!(run.code, 1, "{run:?}");
     let last = events.last().unwrap();
     assert_eq!(last["end_reason"], "iteration_limit");
     assert_eq!(last["spent"]["charge_micros"], 3000);
-    let run = world.agent(&["me", "--json"]);
+    let run = setup.agent(&["me", "--json"]);
     let me: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(me["usage"]["today"]["charged_micros"], 3000);
 }
 
 #[test]
 fn a_busy_service_is_retried_after_its_delay() {
-    let world = World::new();
-    world.script(vec![Step::RetryAfter(429, 1), Step::Status(500), say("Now.")]);
-    let run = world.run(&["--no-tools", "Go"]);
+    let setup = Setup::new();
+    setup.script(vec![Step::RetryAfter(429, 1), Step::Status(500), say("Now.")]);
+    let run = setup.run(&["--no-tools", "Go"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "Now.\n"), "{run:?}");
     assert!(run.stderr.contains("retrying in"), "{run:?}");
 }
 
 #[test]
 fn an_interrupted_answer_is_retried_and_printed_once() {
-    let world = World::new();
-    world.script(vec![Step::CutAfter(3), say("One two three.")]);
-    let (run, events) = world.events(&["--no-tools", "Go"]);
+    let setup = Setup::new();
+    setup.script(vec![Step::CutAfter(3), say("One two three.")]);
+    let (run, events) = setup.events(&["--no-tools", "Go"]);
     assert_eq!(run.code, 0, "{run:?}");
     let last = events.last().unwrap();
     assert_eq!(last["answer"], "One two three.");
@@ -53,41 +53,41 @@ fn an_interrupted_answer_is_retried_and_printed_once() {
 
 #[test]
 fn missing_credit_or_scope_fails_without_retry() {
-    let world = World::new();
-    let member = world.ground.run(["member", "create", "poor"]);
+    let setup = Setup::new();
+    let member = setup.fixture.run(["member", "create", "poor"]);
     assert_eq!(member.code, 0, "{member:?}");
-    let key = world
-        .ground
+    let key = setup
+        .fixture
         .run(["key", "create", "poor", "--name", "k", "--quiet"])
         .stdout
         .trim()
         .to_owned();
-    let mut command = world.command(["run", "--no-tools", "--model", super::MODEL, "Go"]);
+    let mut command = setup.command(["run", "--no-tools", "--model", super::MODEL, "Go"]);
     let run =
         agent_test_support::command::ProgramOutput::of(command.env("AGENT_API_KEY", &key), b"");
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.stderr.contains("this needs 0.001 credits, but only 0 are available"), "{run:?}");
-    assert_eq!(world.asked().len(), 0);
+    assert_eq!(setup.asked().len(), 0);
 }
 
 #[test]
 fn results_beyond_the_context_are_cut_with_a_note() {
-    let world =
-        World::on("models:\n  small:\n    targets: [test/echo]\n    context_length: 4000\n");
-    world.configure(&format!("mcp_servers:\n{}", notes("")));
+    let setup =
+        Setup::on("models:\n  small:\n    targets: [test/echo]\n    context_length: 4000\n");
+    setup.configure(&format!("mcp_servers:\n{}", notes("")));
     let long = "lorem ".repeat(1000);
-    world.script(vec![
+    setup.script(vec![
         call("mcp__notes__echo", &text(&long)),
         call("mcp__notes__echo", &text(&long)),
         call("mcp__notes__echo", &text("short")),
         say("Done."),
     ]);
-    let run = world.agent(&["run", "--json", "--model", "small", "--server", "notes", "Go"]);
+    let run = setup.agent(&["run", "--json", "--model", "small", "--server", "notes", "Go"]);
     assert_eq!(run.code, 0, "{run:?}");
     let events = events(&run);
     let cut: Vec<_> = events.iter().filter(|event| event["type"] == "trimmed").collect();
     assert!(!cut.is_empty(), "{events:?}");
-    let told = world.told();
+    let told = setup.told();
     assert!(
         told[0].contains("were removed to fit the context window; call mcp__notes__echo again"),
         "{}",

@@ -5,23 +5,23 @@ use std::fs;
 use agent_test_support::upstream::Step;
 use serde_json::{Value, json};
 
-use super::{World, call, notes, say, text};
+use super::{Setup, call, notes, say, text};
 
 /// What depends on how busy the machine is.
 const VARYING: [&str; 2] = ["duration_bucket", "latency_bucket"];
 
 #[test]
 fn a_session_of_several_tasks_has_the_expected_package() {
-    let world = World::with_servers(&notes("    trust: untrusted\n"));
-    assert_eq!(world.agent(&["metrics", "on"]).code, 0);
-    let folder = world.ground.bench.work().join("greet");
+    let setup = Setup::with_servers(&notes("    trust: untrusted\n"));
+    assert_eq!(setup.agent(&["metrics", "on"]).code, 0);
+    let folder = setup.fixture.agent.work().join("greet");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("SKILL.md"), "---\nname: greet\ndescription: How to greet.\n---\nHi!\n")
         .unwrap();
     let folder = folder.display().to_string();
-    assert_eq!(world.agent(&["skills", "install", &folder]).code, 0);
+    assert_eq!(setup.agent(&["skills", "install", &folder]).code, 0);
     let skill = json!({"name": "greet"});
-    world.script(vec![
+    setup.script(vec![
         // A task with two tools, one of which is approved.
         call("mcp__notes__echo", &text("a")),
         call("mcp__notes__write_note", &text("b")),
@@ -46,26 +46,26 @@ fn a_session_of_several_tasks_has_the_expected_package() {
         say("1"),
         say("2"),
     ]);
-    assert_eq!(world.run(&["--approve", "notes", "One"]).code, 0);
-    assert_eq!(world.run(&["--no-tools", "Two"]).code, 0);
-    assert_eq!(world.run(&["Three"]).code, 1);
-    assert_eq!(world.run(&["--approve", "notes", "Four"]).code, 0);
-    assert_ne!(world.run(&["--no-tools", "Five"]).code, 0);
-    assert_eq!(world.run(&["--max-rounds", "2", "Six"]).code, 1);
-    let tasks = world.ground.bench.work().join("tasks");
+    assert_eq!(setup.run(&["--approve", "notes", "One"]).code, 0);
+    assert_eq!(setup.run(&["--no-tools", "Two"]).code, 0);
+    assert_eq!(setup.run(&["Three"]).code, 1);
+    assert_eq!(setup.run(&["--approve", "notes", "Four"]).code, 0);
+    assert_ne!(setup.run(&["--no-tools", "Five"]).code, 0);
+    assert_eq!(setup.run(&["--max-rounds", "2", "Six"]).code, 1);
+    let tasks = setup.fixture.agent.work().join("tasks");
     fs::write(&tasks, "seven\neight\n").unwrap();
     let tasks = tasks.display().to_string();
-    assert_eq!(world.run(&["--no-tools", "--jobs", "1", "--batch", &tasks]).code, 0);
-    assert_eq!(world.agent(&["skills", "archive", "greet"]).code, 0);
+    assert_eq!(setup.run(&["--no-tools", "--jobs", "1", "--batch", &tasks]).code, 0);
+    assert_eq!(setup.agent(&["skills", "archive", "greet"]).code, 0);
 
-    let run = world.agent(&["metrics", "package", "--json"]);
+    let run = setup.agent(&["metrics", "package", "--json"]);
     assert_eq!(run.code, 0, "{run:?}");
-    let outbox = world.ground.bench.home().join("metrics/outbox");
+    let outbox = setup.fixture.agent.home().join("metrics/outbox");
     let files: Vec<_> = fs::read_dir(outbox).unwrap().map(|file| file.unwrap().path()).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     let path = files[0].display().to_string();
-    assert_eq!(world.agent(&["metrics", "validate", &path]).code, 0);
-    assert_eq!(world.agent(&["metrics", "lint", &path]).code, 0);
+    assert_eq!(setup.agent(&["metrics", "validate", &path]).code, 0);
+    assert_eq!(setup.agent(&["metrics", "lint", &path]).code, 0);
     let package: Value = serde_json::from_slice(&fs::read(&files[0]).unwrap()).unwrap();
     insta::assert_snapshot!(steady(package));
 }

@@ -3,22 +3,22 @@
 use agent_test_support::mcp::everything_stdio;
 use serde_json::json;
 
-use super::{REQUIRED, World, call, launched, notes, say};
+use super::{REQUIRED, Setup, call, launched, notes, say};
 
 #[test]
 fn structured_content_replaces_text_and_violations_are_marked() {
-    let world =
-        World::with_servers(&notes("").replace("env: {", "env: {FIXTURE_MODE: measuring, "));
+    let setup =
+        Setup::with_servers(&notes("").replace("env: {", "env: {FIXTURE_MODE: measuring, "));
     let none = json!({});
     let tools = ["measure", "lie", "hush"];
     let mut turns: Vec<_> =
         tools.map(|tool| call(&format!("mcp__notes__{tool}"), &none)).into_iter().collect();
     turns.push(say("Done."));
-    world.script(turns);
-    assert_eq!(world.run(&["Go"]).code, 0);
+    setup.script(turns);
+    assert_eq!(setup.run(&["Go"]).code, 0);
     let broken = "[the result does not match the tool's output schema: ";
     assert_eq!(
-        world.told(),
+        setup.told(),
         [
             "{\"celsius\":21.5}".to_owned(),
             format!("warm\n{broken}`celsius` must be number, found string]"),
@@ -29,10 +29,10 @@ fn structured_content_replaces_text_and_violations_are_marked() {
 
 #[test]
 fn results_of_a_correct_server_are_not_marked() {
-    let world = World::with_servers(&launched("all", &everything_stdio(), REQUIRED));
+    let setup = Setup::with_servers(&launched("all", &everything_stdio(), REQUIRED));
     let place = json!({"location": "New York"});
-    world.script(vec![call("mcp__all__get_structured_content", &place), say("Done.")]);
-    assert_eq!(world.run(&["Go"]).code, 0);
-    let told = &world.told()[0];
+    setup.script(vec![call("mcp__all__get_structured_content", &place), say("Done.")]);
+    assert_eq!(setup.run(&["Go"]).code, 0);
+    let told = &setup.told()[0];
     assert!(told.contains("temperature") && !told.contains("output schema"), "{told}");
 }

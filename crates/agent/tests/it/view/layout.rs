@@ -3,15 +3,15 @@
 use agent_test_support::browser::{Browser, ColorScheme};
 use serde_json::Value;
 
-use super::{Served, TOOL_CALLS, bench, fill, heading, long_model, open_store};
+use super::{Served, TOOL_CALLS, agent, fill, heading, long_model, open_store};
 
 #[test]
 fn pages_do_not_scroll_sideways_on_a_phone() {
-    let bench = bench();
-    fill(&bench);
-    let served = Served::start(&bench);
+    let agent = agent();
+    fill(&agent);
+    let served = Served::start(&agent);
     let browser = Browser::start(360, 740, ColorScheme::Light);
-    let package = open_store(&bench).packages().unwrap().remove(0).package_id;
+    let package = open_store(&agent).packages().unwrap().remove(0).package_id;
     let views = [
         ("Overview".to_owned(), "#/".to_owned()),
         (
@@ -44,9 +44,9 @@ fn pages_do_not_scroll_sideways_on_a_phone() {
 
 #[test]
 fn light_and_dark_schemes_are_readable() {
-    let bench = bench();
-    fill(&bench);
-    let served = Served::start(&bench);
+    let agent = agent();
+    fill(&agent);
+    let served = Served::start(&agent);
     let grounds = [ColorScheme::Light, ColorScheme::Dark].map(|scheme| {
         let browser = Browser::start(1280, 900, scheme);
         browser.goto(&served.address);

@@ -5,14 +5,14 @@ use serde_json::json;
 use usage_metrics::clock::{Clock, SystemClock};
 
 use super::{
-    Served, TOOL_CALLS, add, bench, counter, fill, folder, heading, open_store, overview, total,
+    Served, TOOL_CALLS, add, agent, counter, fill, folder, heading, open_store, overview, total,
 };
 
 #[test]
 fn every_kind_shows_its_total_and_breakdown() {
-    let bench = bench();
-    fill(&bench);
-    let (_served, browser) = overview(&bench);
+    let agent = agent();
+    fill(&agent);
+    let (_served, browser) = overview(&agent);
     let shown = browser.eval(
         "return Object.fromEntries([...document.querySelectorAll('.card')].map((card) =>
             [card.querySelector('h3').innerText, card.querySelector('.figure').innerText]))",
@@ -79,9 +79,9 @@ fn every_kind_shows_its_total_and_breakdown() {
 
 #[test]
 fn pages_can_be_used_with_the_keyboard() {
-    let bench = bench();
-    fill(&bench);
-    let (_served, browser) = overview(&bench);
+    let agent = agent();
+    fill(&agent);
+    let (_served, browser) = overview(&agent);
     let tab_to = |focus: &str| {
         for _ in 0..60 {
             browser.press(key::TAB);
@@ -120,8 +120,8 @@ fn pages_can_be_used_with_the_keyboard() {
 
 #[test]
 fn long_lists_are_collapsed_initially() {
-    let bench = bench();
-    let mut store = open_store(&bench);
+    let agent = agent();
+    let mut store = open_store(&agent);
     let now = SystemClock.now();
     let routes = (1..=13).map(|at| {
         let dimensions = json!({ "model": format!("model-{at:02}"), "provider": "ollama" });
@@ -130,7 +130,7 @@ fn long_lists_are_collapsed_initially() {
     let routes: Vec<_> = routes.collect();
     add(&mut store, now.minus_days(100), vec![routes[0].clone()]);
     add(&mut store, now, routes);
-    let served = Served::start(&bench);
+    let served = Served::start(&agent);
     let browser = Browser::start(1280, 900, ColorScheme::Light);
     let address = format!("{}#/kind/agent.model_route.count?days=all", served.address);
     browser.goto(&address);
@@ -159,9 +159,9 @@ fn long_lists_are_collapsed_initially() {
 
 #[test]
 fn a_package_is_shown_with_its_exact_bytes() {
-    let bench = bench();
-    fill(&bench);
-    let served = Served::start(&bench);
+    let agent = agent();
+    fill(&agent);
+    let served = Served::start(&agent);
     let browser = Browser::start(1280, 900, ColorScheme::Light);
     browser.goto(&served.address);
     browser.click("#to-packages");
@@ -173,7 +173,7 @@ fn a_package_is_shown_with_its_exact_bytes() {
     let expected = json!([["Next", "1"], ["Next", "6"], ["Created", "6"], ["Created", "2"]]);
     assert_eq!(states, expected);
 
-    let package = open_store(&bench).packages().unwrap().remove(0);
+    let package = open_store(&agent).packages().unwrap().remove(0);
     browser.click(&format!("[data-focus='package:{}']", package.package_id));
     let shown =
         "return document.querySelector('#package-text')?.textContent.startsWith('{') ?? false";
@@ -191,9 +191,9 @@ fn a_package_is_shown_with_its_exact_bytes() {
 
 #[test]
 fn an_empty_store_shows_a_hint() {
-    let bench = bench();
-    drop(open_store(&bench));
-    let served = Served::start(&bench);
+    let agent = agent();
+    drop(open_store(&agent));
+    let served = Served::start(&agent);
     let browser = Browser::start(1280, 900, ColorScheme::Light);
     browser.goto(&served.address);
     heading(&browser, "Nothing has been counted yet");
@@ -203,18 +203,18 @@ fn an_empty_store_shows_a_hint() {
     assert!(browser.text("main").contains("No packages yet"));
     browser.click("#to-overview");
 
-    fill(&bench);
+    fill(&agent);
     browser.click("#read-again");
     heading(&browser, "Overview");
 }
 
 #[test]
 fn an_unreadable_store_shows_an_error() {
-    let bench = bench();
-    fill(&bench);
-    let (served, browser) = overview(&bench);
+    let agent = agent();
+    fill(&agent);
+    let (served, browser) = overview(&agent);
 
-    let folder = folder(&bench);
+    let folder = folder(&agent);
     for companion in ["-wal", "-shm"] {
         let name = format!("{}{companion}", folder.database().display());
         let _ = std::fs::remove_file(name);
@@ -231,7 +231,7 @@ fn an_unreadable_store_shows_an_error() {
     let gone = "return document.querySelector('#trouble')?.innerText.includes('directory no longer exists') ?? false";
     browser.eventually("the folder is gone", gone);
 
-    fill(&bench);
+    fill(&agent);
     browser.click("#trouble button");
     heading(&browser, "Overview");
 

@@ -9,29 +9,29 @@ use std::time::Duration;
 use agent_test_support::wait::{DEADLINE, eventually};
 use serde_json::Value;
 
-use super::{Served, bench, fill, folder, launch, open_store, overview};
+use super::{Served, agent, fill, folder, launch, open_store, overview};
 
 #[test]
 fn served_files_have_the_exact_bytes() {
-    let bench = bench();
-    fill(&bench);
-    let served = Served::start(&bench);
+    let agent = agent();
+    fill(&agent);
+    let served = Served::start(&agent);
     let next = served.get("next.json");
     assert_eq!(next.status, 200);
-    assert_eq!(String::from_utf8(next.body).unwrap(), bench.run(["metrics", "show"]).stdout);
+    assert_eq!(String::from_utf8(next.body).unwrap(), agent.run(["metrics", "show"]).stdout);
 
     let data: Value = serde_json::from_slice(&served.get("data.json").body).unwrap();
     let packages = data["packages"].as_array().unwrap();
     let drafts = packages.iter().filter(|package| package["state"] == "next");
     let drafts = drafts.map(|draft| served.get(draft["file"].as_str().unwrap()).body);
     let all = String::from_utf8(drafts.collect::<Vec<_>>().concat()).unwrap();
-    assert_eq!(all, bench.run(["metrics", "show", "--all"]).stdout);
+    assert_eq!(all, agent.run(["metrics", "show", "--all"]).stdout);
 
     let made = packages.iter().filter(|package| package["state"] == "made");
     let made: Vec<_> = made.collect();
     assert_eq!(made.len(), 2);
     for package in made {
-        let file = folder(&bench).package(package["id"].as_str().unwrap());
+        let file = folder(&agent).package(package["id"].as_str().unwrap());
         let answer = served.get(package["file"].as_str().unwrap());
         assert!(answer.head.contains("content-type: application/json"));
         assert_eq!(answer.body, std::fs::read(file).unwrap());
@@ -47,9 +47,9 @@ fn served_files_have_the_exact_bytes() {
 
 #[test]
 fn an_empty_preview_is_an_error() {
-    let bench = bench();
-    drop(open_store(&bench));
-    let served = Served::start(&bench);
+    let agent = agent();
+    drop(open_store(&agent));
+    let served = Served::start(&agent);
     let answer = served.get("next.json");
     assert_eq!(answer.status, 404);
     let told: Value = serde_json::from_slice(&answer.body).unwrap();
@@ -58,9 +58,9 @@ fn an_empty_preview_is_an_error() {
 
 #[test]
 fn only_requests_with_the_secret_url_are_answered() {
-    let bench = bench();
-    fill(&bench);
-    let served = Served::start(&bench);
+    let agent = agent();
+    fill(&agent);
+    let served = Served::start(&agent);
     let port = served.port();
     let ours = format!("127.0.0.1:{port}");
     let page = served.path("");
@@ -99,9 +99,9 @@ fn only_requests_with_the_secret_url_are_answered() {
 
 #[test]
 fn the_page_makes_no_external_requests() {
-    let bench = bench();
-    fill(&bench);
-    let (served, browser) = overview(&bench);
+    let agent = agent();
+    fill(&agent);
+    let (served, browser) = overview(&agent);
     browser.click("#to-packages");
     browser.click("table.packages a[href^='#']");
     let asked = "return performance.getEntriesByType('resource').some((entry) => entry.name.includes('/next/'))";
@@ -126,9 +126,9 @@ fn the_page_makes_no_external_requests() {
 #[test]
 fn a_signal_stops_the_server_despite_open_connections() {
     for signal in ["-INT", "-TERM"] {
-        let bench = bench();
-        drop(open_store(&bench));
-        let served = Served::start(&bench);
+        let agent = agent();
+        drop(open_store(&agent));
+        let served = Served::start(&agent);
         let port = served.port();
         let idle = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
         let mut slow = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
@@ -146,11 +146,11 @@ fn a_signal_stops_the_server_despite_open_connections() {
 
 #[test]
 fn a_port_in_use_is_reported_with_a_hint() {
-    let bench = bench();
-    drop(open_store(&bench));
+    let agent = agent();
+    drop(open_store(&agent));
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = taken.local_addr().unwrap().port();
-    let run = bench.run(["metrics", "view", "--no-open", "--port", &port.to_string()]);
+    let run = agent.run(["metrics", "view", "--no-open", "--port", &port.to_string()]);
     assert_eq!(run.code, 1, "{}", run.transcript());
     assert_eq!(run.stdout, "");
     let told = format!("cannot listen on 127.0.0.1:{port}");
@@ -160,9 +160,9 @@ fn a_port_in_use_is_reported_with_a_hint() {
 
 #[test]
 fn stdout_has_only_the_url() {
-    let bench = bench();
-    drop(open_store(&bench));
-    let program = launch(&bench, &[]);
+    let agent = agent();
+    drop(open_store(&agent));
+    let program = launch(&agent, &[]);
     let (served, address) = Served::of(program);
     assert!(address.starts_with(&format!("http://127.0.0.1:{}/", served.port())), "{address}");
     let token = address.split('/').nth(3).unwrap();
@@ -177,12 +177,12 @@ fn stdout_has_only_the_url() {
 fn a_browser_is_opened_if_available_and_allowed() {
     use std::os::unix::fs::PermissionsExt;
 
-    let bench = bench();
-    drop(open_store(&bench));
-    let (programs, opened) = (bench.work().join("bin"), bench.work().join("opened"));
+    let agent = agent();
+    drop(open_store(&agent));
+    let (programs, opened) = (agent.work().join("bin"), agent.work().join("opened"));
     std::fs::create_dir(&programs).unwrap();
     let start = |options: &[&str]| {
-        let mut command = bench.command(["metrics", "view"].iter().chain(options));
+        let mut command = agent.command(["metrics", "view"].iter().chain(options));
         let program = command
             .env("PATH", &programs)
             .stdout(Stdio::piped())

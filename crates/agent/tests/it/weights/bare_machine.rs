@@ -12,9 +12,9 @@ use crate::gateway::Served;
 const PATIENCE: &str = "240";
 
 /// `agent up`, with pip that looks into one folder and nowhere else.
-fn up(bench: &TestHome, links: &Path, arguments: &[&str]) -> Command {
+fn up(agent: &TestHome, links: &Path, arguments: &[&str]) -> Command {
     let words = ["up", "--no-discover", "--listen", "127.0.0.1:0"];
-    let mut command = bench.command(words.iter().chain(arguments));
+    let mut command = agent.command(words.iter().chain(arguments));
     command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", links).env("USER", "me");
     command
 }
@@ -30,8 +30,8 @@ fn said(served: &Served) -> Vec<String> {
 }
 
 /// What it says, as it is the same in every run.
-fn shown(bench: &TestHome, lines: &[String]) -> String {
-    plain(bench, &lines.join("\n"))
+fn shown(agent: &TestHome, lines: &[String]) -> String {
+    plain(agent, &lines.join("\n"))
 }
 
 /// The commands to try, which are indented.
@@ -41,13 +41,13 @@ fn to_paste(lines: &[String]) -> Vec<String> {
 }
 
 /// Pastes a line into a shell that knows nothing of this test.
-fn paste(bench: &TestHome, line: &str, typed: &str) -> ProgramOutput {
+fn paste(agent: &TestHome, line: &str, typed: &str) -> ProgramOutput {
     let mut command = Command::new("timeout");
     command
         .args([PATIENCE, "sh", "-c", line])
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
-        .current_dir(bench.work());
+        .current_dir(agent.work());
     let run = ProgramOutput::of(&mut command, typed.as_bytes());
     assert_eq!(run.code, 0, "{line}\n{run:?}");
     run
@@ -55,51 +55,51 @@ fn paste(bench: &TestHome, line: &str, typed: &str) -> ProgramOutput {
 
 #[test]
 fn an_empty_home_starts_and_serves_a_charged_answer() {
-    let bench = bench();
-    let served = Served::start(&mut up(&bench, &peers(), &[]));
+    let agent = agent();
+    let served = Served::start(&mut up(&agent, &peers(), &[]));
     let lines = said(&served);
-    filters().bind(|| insta::assert_snapshot!("first_start", shown(&bench, &lines)));
-    is_whole(&bench);
+    filters().bind(|| insta::assert_snapshot!("first_start", shown(&agent, &lines)));
+    is_whole(&agent);
     let pasted = to_paste(&lines);
     let [chat, run, account] = pasted.as_slice() else { panic!("{pasted:?}") };
 
-    let answer = paste(&bench, chat, "Say hello.\n");
+    let answer = paste(&agent, chat, "Say hello.\n");
     assert!(!answer.stdout.trim().is_empty(), "{answer:?}");
     // Nobody mentions tools where there are neither tools nor servers.
     assert!(!answer.stderr.contains("tools"), "{answer:?}");
-    let words = paste(&bench, run, "").stdout;
+    let words = paste(&agent, run, "").stdout;
     assert!(!words.trim().is_empty(), "{words}");
 
-    let task = paste(&bench, &format!("{run} --json"), "");
+    let task = paste(&agent, &format!("{run} --json"), "");
     let events: Vec<Value> =
         task.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(events.len() > 3, "a streamed answer has parts: {events:?}");
     assert_eq!(events.last().unwrap()["spent"]["charge_micros"], 1000, "{events:?}");
 
     // Three answers of 1000 micro-credits each.
-    let told = paste(&bench, account, "");
+    let told = paste(&agent, account, "");
     assert!(told.stdout.contains("3 requests, 0.003"), "{told:?}");
     assert!(told.stdout.contains("999.997"), "{told:?}");
 
-    restarts_quickly(&bench, served);
+    restarts_quickly(&agent, served);
 }
 
 /// The second start finds everything: there is no index any more, and nobody calls Python.
-fn restarts_quickly(bench: &TestHome, mut served: Served) {
-    let stopped = bench.run(["down"]);
+fn restarts_quickly(agent: &TestHome, mut served: Served) {
+    let stopped = agent.run(["down"]);
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.stdout.starts_with("Stopped the service at http://127.0.0.1:"), "{stopped:?}");
     assert_eq!(served.wait(), Some(0));
-    let mut again = up(bench, bench.work(), &[]);
-    let called = bench.work().join("called");
-    with_python(bench, again.env("CALLED", &called), "echo \"$@\" > \"$CALLED\"; exit 1");
+    let mut again = up(agent, agent.work(), &[]);
+    let called = agent.work().join("called");
+    with_python(agent, again.env("CALLED", &called), "echo \"$@\" > \"$CALLED\"; exit 1");
     let begun = Instant::now();
     let served = Served::start(&mut again);
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     let lines = said(&served);
     assert!(lines[0].starts_with("Listening on ") && !called.exists(), "{lines:?}");
     assert!(lines.contains(&"  Models     1 from local".to_owned()), "{lines:?}");
-    let key = fs::read_to_string(bench.home().join(".env")).unwrap();
+    let key = fs::read_to_string(agent.home().join(".env")).unwrap();
     let key = key.lines().find_map(|line| line.strip_prefix("AGENT_API_KEY=")).unwrap();
     let body = r#"{"model":"local/smollm2-135m","max_tokens":8,
         "messages":[{"role":"user","content":"Say hello."}]}"#;
@@ -109,17 +109,17 @@ fn restarts_quickly(bench: &TestHome, mut served: Served) {
 
 #[test]
 fn a_failed_download_is_reported_and_the_service_starts() {
-    let bench = bench();
-    let served = Served::start(&mut up(&bench, bench.work(), &[]));
+    let agent = agent();
+    let served = Served::start(&mut up(&agent, agent.work(), &[]));
     let lines = said(&served);
-    filters().bind(|| insta::assert_snapshot!("first_start_without_index", shown(&bench, &lines)));
-    is_empty(&bench);
-    fetched(&bench);
-    let key = fs::read_to_string(bench.home().join(".env")).unwrap();
+    filters().bind(|| insta::assert_snapshot!("first_start_without_index", shown(&agent, &lines)));
+    is_empty(&agent);
+    fetched(&agent);
+    let key = fs::read_to_string(agent.home().join(".env")).unwrap();
     let key = key.lines().find_map(|line| line.strip_prefix("AGENT_API_KEY=")).unwrap().to_owned();
     drop(served);
     // The next start finds what was fetched meanwhile.
-    let served = Served::start(&mut up(&bench, bench.work(), &[]));
+    let served = Served::start(&mut up(&agent, agent.work(), &[]));
     assert!(said(&served).contains(&"  Models     1 from local".to_owned()));
     let (status, body) = served.ask("GET", "/v1/models", &key, "");
     assert_eq!(status, 200, "{body}");
@@ -130,65 +130,65 @@ fn a_failed_download_is_reported_and_the_service_starts() {
 
 #[test]
 fn a_truncated_model_file_is_downloaded_again() {
-    let bench = bench();
-    fs::create_dir_all(models(&bench)).unwrap();
+    let agent = agent();
+    fs::create_dir_all(models(&agent)).unwrap();
     let whole = fs::read(smollm2()).unwrap();
-    fs::write(models(&bench).join("smollm2-135m.gguf"), &whole[..whole.len() / 2]).unwrap();
-    let served = Served::start(&mut up(&bench, &peers(), &[]));
+    fs::write(models(&agent).join("smollm2-135m.gguf"), &whole[..whole.len() / 2]).unwrap();
+    let served = Served::start(&mut up(&agent, &peers(), &[]));
     let lines = said(&served);
     assert!(lines[1].contains("is damaged or a different file; downloading it again"), "{lines:?}");
     assert!(lines.contains(&"  Models     1 from local".to_owned()), "{lines:?}");
-    is_whole(&bench);
+    is_whole(&agent);
 }
 
 #[test]
 fn the_no_download_option_downloads_nothing() {
-    let bench = bench();
-    let served = Served::start(&mut up(&bench, &peers(), &["--no-download"]));
+    let agent = agent();
+    let served = Served::start(&mut up(&agent, &peers(), &["--no-download"]));
     let lines = said(&served);
     assert!(lines[0].starts_with("Listening on "), "{lines:?}");
     assert!(lines.iter().any(|line| line.contains("agent models pull smollm2-135m")), "{lines:?}");
-    assert!(everything(&models(&bench)).is_empty());
+    assert!(everything(&models(&agent)).is_empty());
 }
 
 #[test]
 fn an_existing_service_without_a_chat_model_gets_a_local_one() {
-    let bench = bench();
-    let folder = bench.home().join("gateway");
+    let agent = agent();
+    let folder = agent.home().join("gateway");
     fs::create_dir_all(&folder).unwrap();
     let before = "listen: 127.0.0.1:0\nproviders:\n  voice: {kind: espeak, models: [en]}\n";
     fs::write(folder.join("gateway.yaml"), before).unwrap();
-    let served = Served::start(&mut up(&bench, &peers(), &[]));
+    let served = Served::start(&mut up(&agent, &peers(), &[]));
     let lines = said(&served);
     assert!(lines[0].starts_with("No model found. Downloading SmolLM2-135M-Instruct"), "{lines:?}");
     let note = "local is not in the configuration; it is used until the service stops.".to_owned();
     assert!(lines.contains(&note), "{lines:?}");
     assert_eq!(fs::read_to_string(folder.join("gateway.yaml")).unwrap(), before);
-    is_whole(&bench);
+    is_whole(&agent);
 }
 
 #[test]
 fn a_service_with_another_provider_downloads_nothing() {
-    let bench = bench();
-    let folder = bench.home().join("gateway");
+    let agent = agent();
+    let folder = agent.home().join("gateway");
     fs::create_dir_all(&folder).unwrap();
     let text = "listen: 127.0.0.1:0\nproviders:\n  far:\n    kind: openai\n    \
                 base_url: http://127.0.0.1:9/v1\n    models: [x]\n";
     fs::write(folder.join("gateway.yaml"), text).unwrap();
-    let served = Served::start(&mut up(&bench, &peers(), &[]));
+    let served = Served::start(&mut up(&agent, &peers(), &[]));
     let lines = said(&served);
     assert!(lines[0].starts_with("Listening on "), "{lines:?}");
-    assert!(!models(&bench).exists());
+    assert!(!models(&agent).exists());
 }
 
 #[test]
 fn ctrl_c_during_a_download_stops_all_processes() {
-    let bench = bench();
-    let note = bench.work().join("pip.pid");
-    let mut command = up(&bench, &peers(), &[]);
+    let agent = agent();
+    let note = agent.work().join("pip.pid");
+    let mut command = up(&agent, &peers(), &[]);
     // A pip that never comes to its end.
     with_python(
-        &bench,
+        &agent,
         &mut command,
         "echo $$ > \"$NOTE.new\"; mv \"$NOTE.new\" \"$NOTE\"; exec sleep 600",
     );
@@ -205,15 +205,15 @@ fn ctrl_c_during_a_download_stops_all_processes() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let pip: i32 = fs::read_to_string(note).unwrap().trim().parse().unwrap();
     assert!(rustix::process::test_kill_process(pid(pip)).is_err(), "pip lives on");
-    is_empty(&bench);
+    is_empty(&agent);
 }
 
 #[test]
 fn doctor_reports_model_files() {
-    let bench = bench();
-    fetched(&bench);
-    fs::write(models(&bench).join("broken.gguf"), "x").unwrap();
-    let told = bench.run(["doctor", "--offline", "--json"]);
+    let agent = agent();
+    fetched(&agent);
+    fs::write(models(&agent).join("broken.gguf"), "x").unwrap();
+    let told = agent.run(["doctor", "--offline", "--json"]);
     let told: Value = serde_json::from_str(&told.stdout).unwrap();
     let text = told.to_string();
     assert!(text.contains("1 model file, 98 MB, in "), "{text}");

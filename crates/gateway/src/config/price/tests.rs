@@ -33,7 +33,7 @@ fn a_glob_with_many_stars_is_matched_quickly() {
 #[test]
 fn every_operation_has_a_unique_name() {
     for (operation, word, ..) in OPERATIONS {
-        assert_eq!(operation.word(), *word);
+        assert_eq!(operation.as_str(), *word);
         assert_eq!(OPERATIONS.iter().filter(|(_, other, ..)| other == word).count(), 1);
     }
 }

@@ -203,7 +203,7 @@ impl Entry<'_, '_> {
     }
 
     fn is_given(&self, name: &str) -> bool {
-        self.reader.is_given(&self.key(name))
+        self.reader.is_set(&self.key(name))
     }
 
     /// Reports an error of the entry.
@@ -254,7 +254,7 @@ impl Entry<'_, '_> {
                 let message = format!("the model `{}` cannot generate media", model.id);
                 self.refuse(message, "only `openai` and `espeak` providers support this");
             } else if let Some(other) = model.capabilities.iter().find(of_openai) {
-                let (id, word) = (&model.id, other.word());
+                let (id, word) = (&model.id, other.as_str());
                 let message = format!("the model `{id}` cannot be used for `{word}`");
                 self.refuse(message, "only `openai` providers support this");
             }
@@ -310,7 +310,7 @@ impl Entry<'_, '_> {
                 self.refuse_key("models", message, None);
             }
             if let Some(other) = model.capabilities.iter().find(|one| !ABLE.contains(one)) {
-                let (id, word) = (&model.id, other.word());
+                let (id, word) = (&model.id, other.as_str());
                 let message = format!("the model `{id}` cannot be used for `{word}`");
                 self.refuse_key("models", message, None);
             }

@@ -107,15 +107,15 @@ fn change_of(patch: KeyBody) -> ApiResult<KeyChange> {
     let expires_at = patch.expires_at.map(|end| end.as_deref().map(parse_time).transpose());
     Ok(KeyChange {
         name: patch.name,
-        scopes: patch.scopes.as_deref().map(known),
+        scopes: patch.scopes.as_deref().map(known_scopes),
         models: patch.models,
         expires_at: expires_at.transpose()?,
         limits,
     })
 }
 
-fn known(words: &[ScopeWord]) -> Vec<Scope> {
-    words.iter().filter_map(|word| Scope::parse(word.word())).collect()
+fn known_scopes(words: &[ScopeWord]) -> Vec<Scope> {
+    words.iter().filter_map(|word| Scope::parse(word.as_str())).collect()
 }
 
 fn parse_time(text: &str) -> ApiResult<Time> {

@@ -66,7 +66,7 @@ pub(super) async fn providers(admin: Admin) -> Response {
     let upstreams = &admin.service.upstreams;
     let catalogue = upstreams.catalogue.load();
     let data = upstreams.providers.iter().map(|provider| provider_view(provider, &catalogue));
-    json(&whole(data.collect()))
+    json(&single_page(data.collect()))
 }
 
 /// Stops new requests to a provider; those that run finish.
@@ -90,11 +90,11 @@ async fn change(admin: &Admin, id: &str, action: ProviderAction) -> ApiResult {
 
 pub(super) async fn models(admin: Admin) -> Response {
     let catalogue = admin.service.upstreams.catalogue.load();
-    json(&whole(catalogue.models().map(|model| model_view(model)).collect()))
+    json(&single_page(catalogue.models().map(|model| model_view(model)).collect()))
 }
 
 /// The configuration bounds these lists.
-fn whole<T>(data: Vec<T>) -> Page<T> {
+fn single_page<T>(data: Vec<T>) -> Page<T> {
     Page { object: "list".to_owned(), data, has_more: false }
 }
 
@@ -105,7 +105,7 @@ fn provider_view(provider: &Provider, catalogue: &Catalogue) -> ProviderView {
     ProviderView {
         object: "provider".to_owned(),
         id: provider.name.to_string(),
-        kind: provider.kind.word().to_owned(),
+        kind: provider.kind.as_str().to_owned(),
         usable: provider.health.is_usable(),
         health: provider.state().to_owned(),
         last_error: failure.as_ref().map(|failure| failure.message.clone()),
@@ -127,7 +127,7 @@ fn model_view(model: &Model) -> OfferedModel {
         object: "model".to_owned(),
         id: model.id.to_string(),
         usable: model.is_usable(),
-        capabilities: model.capabilities.iter().map(|word| word.word().to_owned()).collect(),
+        capabilities: model.capabilities.iter().map(|word| word.as_str().to_owned()).collect(),
         chat_price_micros: model.prices.of(Operation::Chat).get(),
         responses_price_micros: model.prices.of(Operation::Responses).get(),
         context_length: model.context_length,

@@ -114,12 +114,12 @@ async fn created(context: &MemberContext, fields: &Fields) -> PageResult<Issued>
         return Err(Refusal::new("", message).into());
     }
     let (hasher, member) = (&context.service.identities.hasher, context.who.caller.key.member);
-    let (wanted, limits) = wanted(context, fields)?;
+    let (wanted, limits) = requested_key(context, fields)?;
     Ok(context.operator().create_key(hasher, member, wanted, limits).await?)
 }
 
 /// The key that a form describes, and its limits.
-fn wanted(context: &MemberContext, fields: &Fields) -> Result<(KeyChange, Limits), Refusal> {
+fn requested_key(context: &MemberContext, fields: &Fields) -> Result<(KeyChange, Limits), Refusal> {
     let own = &context.who.caller;
     let most = key_bounds::most(own, &context.service.config.limits.new_keys);
     let limits = key_bounds::filled(fields::limits(fields)?, most);

@@ -53,8 +53,9 @@ pub(super) fn targets(model: &Model) -> String {
 
 /// The prices of operations without a model.
 pub(super) fn operations(config: &Config) -> impl Iterator<Item = (String, i64)> {
-    Operation::all()
-        .map(|operation| (operation.word().replace('_', " "), config.prices.default_of(operation)))
+    Operation::all().map(|operation| {
+        (operation.as_str().replace('_', " "), config.prices.default_of(operation))
+    })
 }
 
 #[derive(Template)]

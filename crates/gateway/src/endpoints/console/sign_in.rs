@@ -106,7 +106,7 @@ pub(super) async fn sign_in(
     let caller = match caller.transpose() {
         Ok(caller) => caller,
         Err(error) => {
-            tracing::warn!(peer = %info.peer.ip(), code = error.code().word(), "sign-in refused");
+            tracing::warn!(peer = %info.peer.ip(), code = error.code().as_str(), "sign-in refused");
             let text = match error.code().status() {
                 401 => "This key is not valid. It may be mistyped, expired or revoked.",
                 403 => "The operator of this service blocked this member.",

@@ -30,7 +30,7 @@ pub(super) fn of(shown: &ResultStyle, value: Value) -> (String, Value) {
         ResultStyle::Answer => answer(&value),
         ResultStyle::Results => (results(&value), value),
         ResultStyle::Page { has_links } => page(value, *has_links),
-        ResultStyle::Made => (made(&value), value),
+        ResultStyle::Made => (artifact_list(&value), value),
         ResultStyle::Job => (job(&value), value),
     }
 }
@@ -119,7 +119,7 @@ fn page(mut value: Value, has_links: bool) -> (String, Value) {
     (text, value)
 }
 
-fn made(value: &Value) -> String {
+fn artifact_list(value: &Value) -> String {
     let mut text = String::from("Generated files:\n");
     for file in value["artifacts"].as_array().map(Vec::as_slice).unwrap_or_default() {
         let word = |name: &str| file[name].as_str().unwrap_or_default();

@@ -248,14 +248,14 @@ async fn read(response: Response) -> ApiResult<Bytes> {
 /// A failure as text for a model.
 fn failed(info: Option<&RequestInfo>, error: &ApiError) -> CallToolResult {
     let code = error.code();
-    let mut text = format!("{} ({}, {})", error.message(), code.word(), code.status());
+    let mut text = format!("{} ({}, {})", error.message(), code.as_str(), code.status());
     let detail = error.body().error;
     if let (Some(needed), Some(available)) = (detail.needed_micros, detail.available_micros) {
         text.push_str(&format!(": {needed} micro-credits are needed, {available} are available"));
     }
     let mut meta = MetaObject::default();
     meta.insert(STATUS.to_owned(), json!(code.status()));
-    meta.insert(CODE.to_owned(), json!(code.word()));
+    meta.insert(CODE.to_owned(), json!(code.as_str()));
     if let Some(info) = info {
         meta.insert(REQUEST_ID.to_owned(), json!(info.id.to_string()));
     }

@@ -9,7 +9,7 @@ fn an_invalid_request_names_the_field() {
     let wrong = |text: &str| {
         let error = body::parse::<ResearchRequest>(text.as_bytes(), wrong).unwrap_err();
         let param = error.body().error.param.unwrap_or_default();
-        (error.code().word(), param, error.message().to_owned())
+        (error.code().as_str(), param, error.message().to_owned())
     };
     let of = |param: &str, message: &str| ("invalid_request", param.to_owned(), message.to_owned());
     let depth = "`depth` must be `quick`, `standard` or `deep`";

@@ -39,7 +39,7 @@ pub(super) async fn begin(generation: Generation, form: Form) -> Result<LocalAns
         model: form.model,
     };
     if !form.is_streamed {
-        let body = whole(generation, &head).await?;
+        let body = complete(generation, &head).await?;
         let pieces = stream::once(async { Ok(body) }).boxed();
         return Ok(LocalAnswer { media_type: "application/json", pieces });
     }
@@ -51,7 +51,7 @@ pub(super) async fn begin(generation: Generation, form: Form) -> Result<LocalAns
         is_over: false,
     };
     let first = next(&mut answer.generation).await?;
-    answer.say(&json!({"role": "assistant", "content": ""}), None);
+    answer.push_delta(&json!({"role": "assistant", "content": ""}), None);
     answer.take(first);
     let pieces = stream::unfold(answer, |mut answer| async {
         let piece = answer.piece().await.transpose()?;
@@ -74,9 +74,9 @@ impl Stream {
 
     fn take(&mut self, piece: Piece) {
         match piece {
-            Piece::Text(text) => self.say(&json!({"content": text}), None),
+            Piece::Text(text) => self.push_delta(&json!({"content": text}), None),
             Piece::End { reason, completion_tokens } => {
-                self.say(&json!({}), Some(word(reason)));
+                self.push_delta(&json!({}), Some(finish_reason(reason)));
                 if self.tells_usage {
                     let mut event = self.head.event("chat.completion.chunk", &json!([]));
                     event["usage"] = usage(&self.generation, completion_tokens);
@@ -88,7 +88,7 @@ impl Stream {
         }
     }
 
-    fn say(&mut self, delta: &Value, finish: Option<&str>) {
+    fn push_delta(&mut self, delta: &Value, finish: Option<&str>) {
         let choice = json!([{"index": 0, "delta": delta, "finish_reason": finish}]);
         let event = self.head.event("chat.completion.chunk", &choice);
         write_data(&mut self.ready, event.to_string().as_bytes());
@@ -107,7 +107,7 @@ impl Head {
     }
 }
 
-async fn whole(mut generation: Generation, head: &Head) -> Result<Bytes, Failure> {
+async fn complete(mut generation: Generation, head: &Head) -> Result<Bytes, Failure> {
     let mut text = String::new();
     loop {
         match next(&mut generation).await? {
@@ -115,7 +115,7 @@ async fn whole(mut generation: Generation, head: &Head) -> Result<Bytes, Failure
             Piece::End { reason, completion_tokens } => {
                 let message = json!({"role": "assistant", "content": text, "refusal": null});
                 let choice = json!([
-                    {"index": 0, "message": message, "logprobs": null, "finish_reason": word(reason)}
+                    {"index": 0, "message": message, "logprobs": null, "finish_reason": finish_reason(reason)}
                 ]);
                 let mut answer = head.event("chat.completion", &choice);
                 answer["usage"] = usage(&generation, completion_tokens);
@@ -138,7 +138,7 @@ fn broken(problem: &Problem) -> Failure {
     Failure::Unusable { cause: problem.to_string() }
 }
 
-fn word(end: End) -> &'static str {
+fn finish_reason(end: End) -> &'static str {
     match end {
         End::Stop => "stop",
         End::Length => "length",

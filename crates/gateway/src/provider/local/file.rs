@@ -47,7 +47,7 @@ impl File {
         }
     }
 
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn problem(&self) -> Option<String> {
         let failed = self.failed.load();
         let why = self.about.as_ref().err().or(failed.as_deref())?;
         Some(format!("{}: {why}", self.path.display()))

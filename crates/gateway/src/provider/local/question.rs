@@ -31,26 +31,26 @@ impl Question {
         let fields: Fields = serde_json::from_slice(body)
             .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not a JSON object"))?;
         refuse_what_it_cannot(&fields)?;
-        let usage = given(&fields, "stream_options").and_then(|all| all.get("include_usage"));
+        let usage = present(&fields, "stream_options").and_then(|all| all.get("include_usage"));
         Ok(Self {
             request: Request {
                 messages: messages(&fields)?,
                 sampling: sampling(&fields)?,
-                owner: word(owner),
+                owner: owner_label(owner),
             },
             form: Form {
-                model: given(&fields, "model")
+                model: present(&fields, "model")
                     .and_then(Value::as_str)
                     .unwrap_or_default()
                     .to_owned(),
-                is_streamed: given(&fields, "stream") == Some(&Value::Bool(true)),
+                is_streamed: present(&fields, "stream") == Some(&Value::Bool(true)),
                 tells_usage: usage == Some(&Value::Bool(true)),
             },
         })
     }
 }
 
-fn word(owner: Owner) -> String {
+fn owner_label(owner: Owner) -> String {
     match owner {
         Owner::Member(member) => member.to_string(),
         Owner::Operator => "operator".to_owned(),
@@ -58,7 +58,7 @@ fn word(owner: Owner) -> String {
 }
 
 /// The value of a field; `null` counts as absent.
-fn given<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
+fn present<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
     fields.get(name).filter(|value| !value.is_null())
 }
 
@@ -67,7 +67,7 @@ fn wrong(param: impl Into<String>, message: impl Into<String>) -> ApiError {
 }
 
 fn refuse_what_it_cannot(fields: &Fields) -> ApiResult<()> {
-    let is_none = |name| given(fields, name).is_none_or(|choice| choice == "none");
+    let is_none = |name| present(fields, name).is_none_or(|choice| choice == "none");
     for choice in ["tool_choice", "function_call"] {
         if !is_none(choice) {
             return Err(wrong(choice, NO_TOOLS));
@@ -76,42 +76,42 @@ fn refuse_what_it_cannot(fields: &Fields) -> ApiResult<()> {
     for (list, choice) in [("tools", "tool_choice"), ("functions", "function_call")] {
         let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
         // Tools that must not be called are ignored.
-        let is_idle = given(fields, choice).is_some();
-        if given(fields, list).is_some_and(|value| !is_empty(value)) && !is_idle {
+        let is_idle = present(fields, choice).is_some();
+        if present(fields, list).is_some_and(|value| !is_empty(value)) && !is_idle {
             return Err(wrong(list, NO_TOOLS));
         }
     }
     let wants_one = |value: &Value| value.as_u64() == Some(1);
-    if given(fields, "n").is_some_and(|value| !wants_one(value)) {
+    if present(fields, "n").is_some_and(|value| !wants_one(value)) {
         return Err(wrong("n", "this model returns one choice: `n` must be 1"));
     }
     let is_text = |value: &Value| value.get("type").is_some_and(|kind| kind == "text");
-    if given(fields, "response_format").is_some_and(|value| !is_text(value)) {
+    if present(fields, "response_format").is_some_and(|value| !is_text(value)) {
         return Err(wrong("response_format", "this model returns `text` only"));
     }
     let is_off = |value: &Value| *value == Value::Bool(false) || value.as_u64() == Some(0);
     for name in ["logprobs", "top_logprobs"] {
-        if given(fields, name).is_some_and(|value| !is_off(value)) {
+        if present(fields, name).is_some_and(|value| !is_off(value)) {
             return Err(wrong(name, "this model does not support log probabilities"));
         }
     }
     let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
-    if given(fields, "logit_bias").is_some_and(|value| !is_empty(value)) {
+    if present(fields, "logit_bias").is_some_and(|value| !is_empty(value)) {
         return Err(wrong("logit_bias", "this model does not support `logit_bias`"));
     }
     let is_only_text =
         |value: &Value| value.as_array().is_some_and(|all| all.iter().all(|one| one == "text"));
-    if given(fields, "modalities").is_some_and(|value| !is_only_text(value)) {
+    if present(fields, "modalities").is_some_and(|value| !is_only_text(value)) {
         return Err(wrong("modalities", "this model returns `text` only"));
     }
-    if given(fields, "audio").is_some() {
+    if present(fields, "audio").is_some() {
         return Err(wrong("audio", "this model does not support audio"));
     }
     Ok(())
 }
 
 fn messages(fields: &Fields) -> ApiResult<Vec<Message>> {
-    let list = given(fields, "messages").and_then(Value::as_array);
+    let list = present(fields, "messages").and_then(Value::as_array);
     let list = list.filter(|list| !list.is_empty());
     let list = list.ok_or_else(|| wrong("messages", "`messages` must be a list of messages"))?;
     list.iter().enumerate().map(|(at, message)| turn(message, &format!("messages[{at}]"))).collect()
@@ -121,7 +121,7 @@ fn turn(message: &Value, place: &str) -> ApiResult<Message> {
     let Some(fields) = message.as_object() else {
         return Err(wrong(place, format!("`{place}` must be an object")));
     };
-    let role = match given(fields, "role").and_then(Value::as_str) {
+    let role = match present(fields, "role").and_then(Value::as_str) {
         Some("system" | "developer") => "system",
         Some("user") => "user",
         Some("assistant") => "assistant",
@@ -134,12 +134,12 @@ fn turn(message: &Value, place: &str) -> ApiResult<Message> {
     };
     for call in ["tool_calls", "function_call"] {
         let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
-        if given(fields, call).is_some_and(|value| !is_empty(value)) {
+        if present(fields, call).is_some_and(|value| !is_empty(value)) {
             return Err(wrong(format!("{place}.{call}"), NO_TOOLS));
         }
     }
     let place = format!("{place}.content");
-    let content = match given(fields, "content") {
+    let content = match present(fields, "content") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) => {
             let parts = parts.iter().enumerate();
@@ -187,7 +187,7 @@ fn sampling(fields: &Fields) -> ApiResult<Sampling> {
 
 /// A whole number of at least 1, capped at the largest value.
 fn at_least_one(fields: &Fields, name: &str) -> ApiResult<Option<u32>> {
-    let Some(value) = given(fields, name) else { return Ok(None) };
+    let Some(value) = present(fields, name) else { return Ok(None) };
     let count = value.as_u64().filter(|count| *count > 0);
     let count = count
         .ok_or_else(|| wrong(name, format!("`{name}` must be a whole number of at least 1")))?;
@@ -195,7 +195,7 @@ fn at_least_one(fields: &Fields, name: &str) -> ApiResult<Option<u32>> {
 }
 
 fn number(fields: &Fields, name: &str, bounds: &RangeInclusive<f32>) -> ApiResult<Option<f32>> {
-    let Some(value) = given(fields, name) else { return Ok(None) };
+    let Some(value) = present(fields, name) else { return Ok(None) };
     #[expect(clippy::cast_possible_truncation, reason = "no more digits are needed")]
     let found = value.as_f64().map(|value| value as f32).filter(|value| bounds.contains(value));
     let (least, most) = (bounds.start(), bounds.end());
@@ -204,13 +204,13 @@ fn number(fields: &Fields, name: &str, bounds: &RangeInclusive<f32>) -> ApiResul
 }
 
 fn seed(fields: &Fields) -> ApiResult<Option<u64>> {
-    let Some(value) = given(fields, "seed") else { return Ok(None) };
+    let Some(value) = present(fields, "seed") else { return Ok(None) };
     let seed = value.as_u64().or_else(|| value.as_i64().map(i64::cast_unsigned));
     seed.map(Some).ok_or_else(|| wrong("seed", "`seed` must be a whole number"))
 }
 
 fn stops(fields: &Fields) -> ApiResult<Vec<String>> {
-    let list = match given(fields, "stop") {
+    let list = match present(fields, "stop") {
         None => return Ok(Vec::new()),
         Some(Value::Array(list)) => list.iter().map(Value::as_str).collect(),
         Some(value) => value.as_str().map(|text| vec![text]),

@@ -11,7 +11,7 @@ fn looks(wants_usage: bool, stream: &'static str) -> (ChatWatch, Vec<Result<Chun
     splitter.push(Bytes::from_static(stream.as_bytes()));
     let mut looks = Vec::new();
     while let Some(event) = splitter.next() {
-        looks.push(watch.look(&event.unwrap()));
+        looks.push(watch.inspect(&event.unwrap()));
     }
     (watch, looks)
 }
@@ -42,7 +42,7 @@ fn only_the_outermost_model_is_renamed() {
         let mut watch = ChatWatch { model: Some("\"up/good\"".into()), ..ChatWatch::default() };
         let mut splitter = Splitter::new(10_000);
         splitter.push(Bytes::from_static(stream.as_bytes()));
-        match watch.look(&splitter.next().unwrap().unwrap()).unwrap() {
+        match watch.inspect(&splitter.next().unwrap().unwrap()).unwrap() {
             ChunkAction::Pass(piece) => String::from_utf8(piece.to_vec()).unwrap(),
             look => panic!("{look:?}"),
         }

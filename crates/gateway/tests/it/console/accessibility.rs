@@ -5,7 +5,7 @@ use agent_test_support::browser::{Browser, ColorScheme};
 use agent_test_support::upstream::Upstream;
 use serde_json::json;
 
-use super::{browse, world};
+use super::{browse, setup};
 use crate::media;
 use crate::support::{ADMIN_TOKEN, PRICE};
 use crate::teams::{change, team};
@@ -48,7 +48,7 @@ enum Side {
 }
 
 fn look(side: Side, width: u32, scheme: ColorScheme) {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let chat = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}]});
     let charged = service.post("/v1/chat/completions", holder.key.as_str(), &chat);
     let receipt = format!("/receipts/{}", charged.header("x-receipt-id"));

@@ -8,7 +8,7 @@ use crate::budgets::{noon, pass_a_day};
 use crate::fixture::chat;
 use crate::support::{ADMIN_TOKEN, PRICE, Running, plain};
 
-fn world() -> (Upstream, Running, crate::support::Holder) {
+fn setup() -> (Upstream, Running, crate::support::Holder) {
     let upstream = Upstream::start();
     let service = Running::start(&plain(&upstream, &["echo"], &noon()));
     let holder = service.holder("ada", 1000 * PRICE);
@@ -17,7 +17,7 @@ fn world() -> (Upstream, Running, crate::support::Holder) {
 
 #[test]
 fn a_budget_is_set_exhausted_shown_and_reset() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let operator = browse(&service, ADMIN_TOKEN, 1200, ColorScheme::Light);
     operator.goto(&format!("{}/operator/members/{}", service.origin(), holder.member));
     operator.click("#budget");
@@ -60,7 +60,7 @@ fn a_budget_is_set_exhausted_shown_and_reset() {
 
 #[test]
 fn members_set_budgets_of_their_keys_within_bounds() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut client = Client::signed_in(&service, holder.key.as_str());
     let fields = [("name", "app"), ("scope", "chat"), ("budget", "1"), ("period", "week")];
     let made = client.submit("/keys/new", "/keys", &fields);
@@ -87,7 +87,7 @@ fn members_set_budgets_of_their_keys_within_bounds() {
 
 #[test]
 fn operator_forms_reject_invalid_budgets() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut client = Client::signed_in(&service, ADMIN_TOKEN);
     let page = format!("/operator/members/{}", holder.member);
     for (budget, period, status) in

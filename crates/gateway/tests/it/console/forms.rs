@@ -4,7 +4,7 @@
 use agent_test_support::browser::{Browser, ColorScheme, key};
 use serde_json::json;
 
-use super::{Client, browse, world};
+use super::{Client, browse, setup};
 use crate::support::{ADMIN_TOKEN, PRICE};
 use crate::teams::team;
 
@@ -20,7 +20,7 @@ struct BadInput<'a> {
 
 #[test]
 fn invalid_input_is_rejected_with_the_reason() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let crew = format!("/operator/teams/{}", team(&service, "crew", PRICE));
     let ada = format!("/operator/members/{}", holder.member);
     let of_key = format!("/operator/keys/{}", holder.key.public_id());
@@ -120,7 +120,7 @@ fn check_refusal(operator: &Browser, origin: &str, form: &BadInput<'_>) {
 
 #[test]
 fn playground_numbers_are_validated_before_sending() {
-    let (upstream, service, holder) = world();
+    let (upstream, service, holder) = setup();
     let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
     browser.goto(&format!("{}/playground?model=up/echo", service.origin()));
     for (field, bad, good) in [
@@ -162,7 +162,7 @@ fn tab_to(browser: &Browser, css: &str) {
 
 #[test]
 fn sign_in_chat_and_top_up_work_with_the_keyboard() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let sign_in = |secret: &str| {
         let browser = Browser::start(1200, 900, ColorScheme::Light);
         browser.goto(&service.origin());

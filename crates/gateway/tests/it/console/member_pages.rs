@@ -7,15 +7,15 @@ use agent_test_support::postgres::Cluster;
 use agent_test_support::upstream::{Responder, Step, Upstream};
 use serde_json::json;
 
-use super::{Client, browse, world};
+use super::{Client, browse, setup};
 use crate::fixture::{self, in_postgres};
 use crate::media;
-use crate::research_fixture::{World, ended, question, scholar, started};
+use crate::research_fixture::{Setup, ended, question, scholar, started};
 use crate::support::{PRICE, Running};
 
 #[test]
 fn a_key_is_created_shown_once_and_works() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
     browser.goto(&format!("{}/keys", service.origin()));
     browser.click("a[href='/keys/new']");
@@ -43,7 +43,7 @@ fn a_key_is_created_shown_once_and_works() {
 
 #[test]
 fn keys_are_limited_rotated_and_revoked() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut client = Client::signed_in(&service, holder.key.as_str());
     let created =
         client.submit("/keys/new", "/keys", &[("name", "ci"), ("scope", "chat"), ("days", "2")]);
@@ -81,7 +81,7 @@ fn secret(page: &str) -> String {
 
 #[test]
 fn the_playground_streams_and_charges_like_the_api() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
     browser.goto(&format!("{}/playground?model=up/echo", service.origin()));
     browser.click("#prompt");
@@ -109,7 +109,7 @@ fn the_playground_streams_and_charges_like_the_api() {
 
 #[test]
 fn receipts_are_searched_and_paged() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let chat = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}]});
     let mut last = String::new();
     for _ in 0..30 {
@@ -137,7 +137,7 @@ fn receipts_are_searched_and_paged() {
 
 #[test]
 fn pages_work_with_the_keyboard() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
     browser.goto(&format!("{}/keys/{}", service.origin(), holder.key.public_id()));
     browser.press(key::TAB);
@@ -159,7 +159,7 @@ fn pages_work_with_the_keyboard() {
 
 #[test]
 fn client_settings_contain_the_service_url() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut client = Client::signed_in(&service, holder.key.as_str());
     let page = client.get("/connect");
     for name in ["Claude Code", "Codex", "Cursor", "Open WebUI", "LangChain", "MCP clients"] {
@@ -171,7 +171,7 @@ fn client_settings_contain_the_service_url() {
 
 #[test]
 fn usage_page_has_ranges_chart_table_and_csv() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let chat =
         |model: &str| json!({"model": model, "messages": [{"role": "user", "content": "hi"}]});
     for model in ["up/echo", "up/echo", "up/drip-3-1"] {
@@ -206,8 +206,8 @@ fn usage_page_has_ranges_chart_table_and_csv() {
 
 #[test]
 fn research_is_started_followed_and_shown() {
-    let world = World::new("");
-    let (service, holder) = world.ready("");
+    let setup = Setup::new("");
+    let (service, holder) = setup.ready("");
     let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
     browser.goto(&format!("{}/research", service.origin()));
     browser.click("#query");
@@ -232,13 +232,13 @@ fn research_is_started_followed_and_shown() {
 
 #[test]
 fn hostile_reports_and_media_run_no_scripts() {
-    let world = World::new("");
-    world.file(
+    let setup = Setup::new("");
+    setup.file(
         "evil.md",
         "# <script>alert(1)</script> sky\n\nblue sky <img src=x onerror=alert(1)>\n",
     );
-    world.upstream.set_default(Step::Speak(Responder(hostile), Duration::ZERO));
-    let (service, holder) = world.ready("");
+    setup.upstream.set_default(Step::Speak(Responder(hostile), Duration::ZERO));
+    let (service, holder) = setup.ready("");
     let id = started(&service, &holder, &question());
     ended(&service, &holder, &id);
     let page = Client::signed_in(&service, holder.key.as_str()).get(&format!("/research/{id}"));

@@ -8,13 +8,13 @@ use agent_test_support::upstream::{Step, Upstream};
 use gateway::ConfigFile;
 use serde_json::json;
 
-use super::{Client, browse, world};
+use super::{Client, browse, setup};
 use crate::fixture;
 use crate::support::{ADMIN_TOKEN, PRICE, Running, plain, reading};
 
 #[test]
 fn a_top_up_shows_both_balances_and_reaches_the_member() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let operator = browse(&service, ADMIN_TOKEN, 1200, ColorScheme::Light);
     operator.goto(&format!("{}/operator/members/{}", service.origin(), holder.member));
     operator.click("#amount");
@@ -42,7 +42,7 @@ fn a_top_up_shows_both_balances_and_reaches_the_member() {
 
 #[test]
 fn operator_forms_reject_invalid_input() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut client = Client::signed_in(&service, ADMIN_TOKEN);
     for (name, status) in
         [("", 400), ("ada", 400), ("mem_9", 400), (&"x".repeat(300), 400), ("bob", 303)]
@@ -79,7 +79,7 @@ fn operator_forms_reject_invalid_input() {
 
 #[test]
 fn members_are_blocked_and_given_keys() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut client = Client::signed_in(&service, ADMIN_TOKEN);
     let page = format!("/operator/members/{}", holder.member);
     let made = client.submit(&page, &format!("{page}/keys"), &[("name", "new")]);
@@ -100,7 +100,7 @@ fn members_are_blocked_and_given_keys() {
 
 #[test]
 fn keys_of_all_members_are_found_limited_rotated_and_revoked() {
-    let (_upstream, service, ada) = world();
+    let (_upstream, service, ada) = setup();
     let eve = service.holder("eve", PRICE);
     let laptop = service.key_with(eve.member, |new| new.name = "laptop".to_owned());
     let chat = fixture::chat("hi");
@@ -164,7 +164,7 @@ fn keys_of_all_members_are_found_limited_rotated_and_revoked() {
 
 #[test]
 fn the_ledger_is_checked_and_providers_are_tested() {
-    let (upstream, service, _) = world();
+    let (upstream, service, _) = setup();
     let mut client = Client::signed_in(&service, ADMIN_TOKEN);
     let checked = client.submit("/operator/ledger", "/operator/ledger", &[]);
     assert!(checked.text().contains("Everything adds up."));
@@ -220,7 +220,7 @@ fn the_configuration_is_compared_with_the_file_and_reloaded() {
 
 #[test]
 fn providers_are_drained_and_alerts_are_tested() {
-    let (_upstream, service, _) = world();
+    let (_upstream, service, _) = setup();
     let mut client = Client::signed_in(&service, ADMIN_TOKEN);
     let page = "/operator/providers";
     let path = format!("{page}/up/state");
@@ -237,7 +237,7 @@ fn providers_are_drained_and_alerts_are_tested() {
 
 #[test]
 fn the_overview_shows_live_figures() {
-    let (upstream, service, holder) = world();
+    let (upstream, service, holder) = setup();
     let chat = || service.post("/v1/chat/completions", holder.key.as_str(), &fixture::chat("hi"));
     let operator = browse(&service, ADMIN_TOKEN, 1200, ColorScheme::Light);
     operator.goto(&format!("{}/operator", service.origin()));
@@ -266,7 +266,7 @@ fn the_overview_shows_live_figures() {
 
 #[test]
 fn total_usage_is_shown_by_member_and_provider() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let chat = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}]});
     service.post("/v1/chat/completions", holder.key.as_str(), &chat);
     let mut client = Client::signed_in(&service, ADMIN_TOKEN);

@@ -6,14 +6,14 @@ use agent_test_support::wait::eventually;
 use http::{Method, Request};
 use serde_json::json;
 
-use super::{Client, browse, world};
+use super::{Client, browse, setup};
 use crate::fixture::{self, with_one};
 use crate::support::{ADMIN_TOKEN, PRICE, Running};
 use crate::teams::{change, team};
 
 #[test]
 fn root_returns_json_to_programs_and_sign_in_to_browsers() {
-    let (_upstream, service, _) = world();
+    let (_upstream, service, _) = setup();
     let answer = service.send(Method::GET, "/", None, None);
     assert_eq!(answer.failure(), (404, "not_found".to_owned()));
     let page = Client::new(&service).get("/");
@@ -27,7 +27,7 @@ fn root_returns_json_to_programs_and_sign_in_to_browsers() {
 
 #[test]
 fn every_page_forbids_frames_foreign_scripts_and_caching() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut member = Client::signed_in(&service, holder.key.as_str());
     let mut operator = Client::signed_in(&service, ADMIN_TOKEN);
     for (answer, path) in [
@@ -50,7 +50,7 @@ fn every_page_forbids_frames_foreign_scripts_and_caching() {
 
 #[test]
 fn invalid_keys_do_not_sign_in() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut other = holder.key.as_str().to_owned();
     other.pop();
     for secret in ["", "agk_nothing", &other, "an-admin-token-of-at-least-32-character"] {
@@ -65,7 +65,7 @@ fn invalid_keys_do_not_sign_in() {
 
 #[test]
 fn a_planted_session_token_is_never_accepted() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let planted = "A".repeat(43);
     let mut victim = Client::new(&service);
     victim.set_cookie("agent-session", &planted);
@@ -84,7 +84,7 @@ fn a_planted_session_token_is_never_accepted() {
 
 #[test]
 fn forms_need_csrf_token_and_same_origin() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut client = Client::signed_in(&service, holder.key.as_str());
     let csrf = client.csrf("/keys/new");
     let origin = service.origin();
@@ -119,7 +119,7 @@ fn forms_need_csrf_token_and_same_origin() {
 
 #[test]
 fn a_rebound_host_name_is_rejected() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut client = Client::signed_in(&service, holder.key.as_str());
     for path in ["/", "/keys", "/operator", "/sessions"] {
         let request = Request::builder().uri(path).header("host", "evil.example:80");
@@ -129,7 +129,7 @@ fn a_rebound_host_name_is_rejected() {
 
 #[test]
 fn members_and_operators_have_separate_pages() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut member = Client::signed_in(&service, holder.key.as_str());
     for path in [
         "", "/members", "/members/mem_1", "/teams", "/teams/mem_1", "/keys", "/keys/none",
@@ -156,7 +156,7 @@ fn members_and_operators_have_separate_pages() {
 
 #[test]
 fn members_access_only_their_own_data() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let other = service.holder("eve", PRICE);
     let mut client = Client::signed_in(&service, other.key.as_str());
     let foreign = holder.key.public_id();
@@ -239,7 +239,7 @@ fn names_are_escaped_everywhere() {
 
 #[test]
 fn sessions_are_listed_ended_and_revoked_with_their_key() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let mut first = Client::signed_in(&service, holder.key.as_str());
     let mut second = Client::signed_in(&service, holder.key.as_str());
     let page = first.get("/sessions");
@@ -260,7 +260,7 @@ fn sessions_are_listed_ended_and_revoked_with_their_key() {
 
 #[test]
 fn sign_in_redirects_only_within_the_site() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     for (next, leads) in [
         ("/keys", "/keys"),
         ("//evil.example", "/"),
@@ -277,7 +277,7 @@ fn sign_in_redirects_only_within_the_site() {
 
 #[test]
 fn restricted_keys_cannot_extend_their_rights() {
-    let (_upstream, service, holder) = world();
+    let (_upstream, service, holder) = setup();
     let narrow = service.key_with(holder.member, |new| {
         new.name = "narrow".to_owned();
         new.limits.spend = Some(ledger::Micros::new(5 * PRICE));

@@ -13,7 +13,7 @@ use crate::teams::{change, team};
 const CHAT: &str = "/v1/chat/completions";
 
 /// A service with the team `crew` of the manager ada and the member bob.
-pub(crate) fn world() -> (Upstream, Running, [Holder; 2], String) {
+pub(crate) fn setup() -> (Upstream, Running, [Holder; 2], String) {
     let upstream = Upstream::start();
     let service = Running::start(&plain(&upstream, &["echo"], &noon()));
     let holders = [service.holder("ada", 5 * PRICE), service.holder("bob", 0)];
@@ -72,7 +72,7 @@ fn operators_create_and_fund_a_team_and_add_members() {
 
 #[test]
 fn team_forms_reject_invalid_input() {
-    let (_upstream, service, [ada, bob], crew) = world();
+    let (_upstream, service, [ada, bob], crew) = setup();
     let mut client = Client::signed_in(&service, ADMIN_TOKEN);
     for (name, status) in [("", 400), ("crew", 400), ("ada", 400), ("mem_9", 400), ("new", 303)] {
         let answer = client.submit("/operator/teams", "/operator/teams", &[("name", name)]);
@@ -116,7 +116,7 @@ fn team_forms_reject_invalid_input() {
 
 #[test]
 fn a_manager_sees_the_team_and_sets_member_budgets() {
-    let (_upstream, service, [ada, bob], _) = world();
+    let (_upstream, service, [ada, bob], _) = setup();
     assert_eq!(service.post(CHAT, bob.key.as_str(), &chat("x")).status, 200);
     let browser = browse(&service, ada.key.as_str(), 1200, ColorScheme::Dark);
     browser.click(".wide a[href='/team']");
@@ -151,7 +151,7 @@ fn a_manager_sees_the_team_and_sets_member_budgets() {
 
 #[test]
 fn a_team_page_is_visible_only_to_its_manager() {
-    let (_upstream, service, [ada, bob], _) = world();
+    let (_upstream, service, [ada, bob], _) = setup();
     let eve = service.holder("eve", 0);
     let other = team(&service, "other", PRICE);
     change(&service, &eve, &json!({ "team": other })).good();
@@ -194,7 +194,7 @@ fn a_team_page_is_visible_only_to_its_manager() {
 
 #[test]
 fn the_operator_role_grants_operator_pages_until_revoked() {
-    let (_upstream, service, [ada, _], crew) = world();
+    let (_upstream, service, [ada, _], crew) = setup();
     change(&service, &ada, &json!({ "role": "operator" })).good();
     let narrow = service.key_with(ada.member, |new| new.scopes.truncate(2));
     let mut client = Client::signed_in(&service, ada.key.as_str());

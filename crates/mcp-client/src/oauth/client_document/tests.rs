@@ -11,7 +11,7 @@ fn served(body: &[u8]) -> FetchedDocument {
 }
 
 fn made() -> Value {
-    make(URL, "My agent", Some("https://me.example.com/"))
+    build(URL, "My agent", Some("https://me.example.com/"))
 }
 
 fn judged(document: &Value) -> Vec<RuleViolation> {
@@ -22,9 +22,9 @@ fn judged(document: &Value) -> Vec<RuleViolation> {
 fn generated_documents_satisfy_every_rule() {
     let document = made();
     assert_eq!(judged(&document), []);
-    assert_eq!(judged(&make(URL, "My agent", None)), []);
+    assert_eq!(judged(&build(URL, "My agent", None)), []);
     assert_eq!(document["client_uri"], "https://me.example.com/");
-    assert!(make(URL, "My agent", None).get("client_uri").is_none());
+    assert!(build(URL, "My agent", None).get("client_uri").is_none());
     let uris = redirect_uris();
     assert_eq!(uris[0], "http://127.0.0.1:27890/callback");
     assert_eq!(uris[9], "http://localhost:27894/callback");
@@ -48,7 +48,7 @@ fn rule_1_rejects_invalid_document_urls() {
     ] {
         let broken = check_address(url).unwrap();
         assert_eq!(broken.rule(), 1, "{url}");
-        let document = make(url, "x", None).to_string();
+        let document = build(url, "x", None).to_string();
         assert_eq!(check(url, &served(document.as_bytes())), [broken], "{url}");
     }
     assert_eq!(check_address(URL), None);

@@ -64,7 +64,7 @@ impl Credentials {
         self.may_ask()?;
         let lock = self.store.lock().await?;
         // Another process may have renewed them meanwhile.
-        match self.kept() {
+        match self.stored_tokens() {
             Ok(Some(kept)) if kept.replace(&used.tokens) => return Ok(self.hold(kept)),
             Ok(Some(_)) => {}
             Ok(None) => {
@@ -153,7 +153,7 @@ impl Credentials {
             return Ok(now);
         }
         let _lock = self.store.lock().await?;
-        if let Ok(Some(kept)) = self.kept() {
+        if let Ok(Some(kept)) = self.stored_tokens() {
             return Ok(self.hold(kept));
         }
         self.may_ask()?;
@@ -227,7 +227,9 @@ impl Credentials {
 
     /// The stored metadata of the issuer of these tokens, or a new discovery.
     async fn found(&self, tokens: &StoredTokens) -> Result<Discovery, RenewalError> {
-        if let Some(kept) = self.known().filter(|kept| kept.server.issuer == tokens.issuer) {
+        if let Some(kept) =
+            self.stored_discovery().filter(|kept| kept.server.issuer == tokens.issuer)
+        {
             return Ok(kept);
         }
         let preferred = (!tokens.issuer.is_empty()).then_some(tokens.issuer.as_str());
@@ -266,7 +268,7 @@ impl Credentials {
 
     /// Whether another process has replaced a pair; its pair is used from now on.
     fn hold_replacement(&self, used: &AccessToken) -> bool {
-        let kept = self.kept().ok().flatten().filter(|kept| kept.replace(&used.tokens));
+        let kept = self.stored_tokens().ok().flatten().filter(|kept| kept.replace(&used.tokens));
         kept.map(|kept| self.hold(kept)).is_some()
     }
 }

@@ -83,7 +83,7 @@ impl Login<'_> {
                 self.poll(&round, &who.client, &authorization, wait).await
             };
             match granted.await {
-                Ok(granted) => return self.keep(granted, &round, &who).await,
+                Ok(granted) => return self.store_tokens(granted, &round, &who).await,
                 Err(error) => self.discard(&mut round, &who, error)?,
             }
         }

@@ -128,7 +128,7 @@ impl Login<'_> {
     }
 
     /// Stores the tokens, after a renewal in progress.
-    pub(super) async fn keep(
+    pub(super) async fn store_tokens(
         &self,
         granted: TokenResponse,
         round: &LoginRound<'_>,

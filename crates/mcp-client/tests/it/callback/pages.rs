@@ -76,8 +76,8 @@ async fn pages_are_readable_in_light_and_dark_and_narrow_windows() {
                 keep(&browser, &format!("{what}-{scheme:?}-{width}"));
             });
         }
-        let ground = "return getComputedStyle(document.body).backgroundColor";
-        grounds.push(block_in_place(|| browser.eval(ground)));
+        let fixture = "return getComputedStyle(document.body).backgroundColor";
+        grounds.push(block_in_place(|| browser.eval(fixture)));
     }
     assert_eq!(grounds[0], "rgb(246, 247, 248)");
     assert_eq!(grounds[1], "rgb(20, 23, 27)");

@@ -125,7 +125,7 @@ async fn a_refused_device_code_keeps_the_old_tokens() {
 async fn a_document_needs_the_device_grant_to_identify_the_client() {
     let server = oidc(|options| options.client_documents = true);
     let body = |grants: Value| {
-        let mut body = mcp_client::oauth::client_document::make("", "agent", None);
+        let mut body = mcp_client::oauth::client_document::build("", "agent", None);
         (body["client_id"], body["grant_types"]) = (Value::Null, grants);
         body
     };

@@ -411,7 +411,7 @@ async fn a_linked_remote_server_never_receives_a_local_file() {
         "auth": "oauth",
         "oauth": { "flow": "workload", "assertion_file": private },
     });
-    let made = mcp_client::install_link::make("docs", config.as_object().unwrap()).unwrap();
+    let made = mcp_client::install_link::build("docs", config.as_object().unwrap()).unwrap();
     let link = mcp_client::install_link::parse(&made).unwrap();
     let scope = mcp_client::config::Scope::default();
     let (configured, _) =

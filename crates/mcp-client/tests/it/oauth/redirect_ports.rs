@@ -280,7 +280,7 @@ async fn the_configured_document_precedes_the_default() {
 
 /// The document that a server would fetch, without its own address.
 fn body() -> Value {
-    let mut body = client_document::make(DOCUMENT, "Agent", None);
+    let mut body = client_document::build(DOCUMENT, "Agent", None);
     body["client_id"] = Value::Null;
     body
 }

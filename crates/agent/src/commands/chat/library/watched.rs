@@ -34,7 +34,7 @@ impl Library {
             has_room && matches!(self.client.watch_resource(server, uri).await, Ok(Some(_)));
         let read = self.client.resource(server, uri).await?;
         if is_watched {
-            self.keep(server, uri, Some(digest(&read)));
+            self.set_digest(server, uri, Some(digest(&read)));
         }
         Ok(read)
     }
@@ -55,7 +55,7 @@ impl Library {
             if !matches!(asked, Ok(Ok(Some(true)))) && before.is_some() {
                 continue;
             }
-            self.keep(&server, &uri, None);
+            self.set_digest(&server, &uri, None);
             let read =
                 tokio::time::timeout(LIST_TIMEOUT, self.client.resource(&server, &uri)).await;
             let Ok(Ok(read)) = read else { continue };
@@ -70,7 +70,7 @@ impl Library {
                 append(said, &what, content);
                 names.push(format!("@{server}:{uri}"));
             }
-            self.keep(&server, &uri, now);
+            self.set_digest(&server, &uri, now);
         }
         names
     }
@@ -87,7 +87,7 @@ impl Library {
         let _ = tokio::time::timeout(UNWATCH_TIMEOUT, all).await;
     }
 
-    fn keep(&self, server: &str, uri: &str, digest: Option<u64>) {
+    fn set_digest(&self, server: &str, uri: &str, digest: Option<u64>) {
         let mut watched = self.watched();
         match watched.iter_mut().find(|one| one.is(server, uri)) {
             Some(one) => one.digest = digest,

@@ -24,7 +24,7 @@ fn a_given_server_replaces_the_default_of_the_same_name() {
 
 #[test]
 fn localhost_and_127_0_0_1_are_the_same_endpoint() {
-    let of = |text: &'static str| place(&Uri::from_static(text));
+    let of = |text: &'static str| host_and_port(&Uri::from_static(text));
     assert_eq!(of("http://localhost:11434/v1"), of("http://127.0.0.1:11434/v1"));
     assert_eq!(of("https://a.example/v1"), of("https://A.example:443"));
     assert_ne!(of("http://127.0.0.1:8000/v1"), of("http://127.0.0.1:8080/v1"));

@@ -11,7 +11,7 @@ use super::super::candidate::{NewSecret, SecretHandling, save};
 use super::super::install::dialog::{self, Offer};
 use super::super::secrets::{MovedSecret, variable_name};
 use super::super::server_registry::ServerRegistry;
-use super::{Args, pairs, refuse_taken, tell};
+use super::{Args, pairs, refuse_taken, report};
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
@@ -32,7 +32,7 @@ const OFFER: Offer<'_> = Offer {
 };
 
 /// The name and version, if the argument is a registry server.
-pub(super) fn wanted(args: &Args) -> Option<(&str, Option<&str>)> {
+pub(super) fn registry_name(args: &Args) -> Option<(&str, Option<&str>)> {
     let name = args.name.as_deref()?.strip_suffix(MARK)?;
     Some(name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version))))
 }
@@ -76,7 +76,7 @@ pub(super) fn add((name, version): (&str, Option<&str>), args: &Args, session: &
     }
     let candidates = [candidate];
     let saved = save(session, &candidates, SecretHandling::Move, taken)?;
-    tell(session, &candidates, &saved)
+    report(session, &candidates, &saved)
 }
 
 /// The local name of the server: `--as`, or the last part of its registry name.

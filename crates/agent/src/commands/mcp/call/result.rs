@@ -25,7 +25,7 @@ pub(in crate::commands::mcp) fn show(
 ) -> Result {
     if session.output.is_json() {
         session.output.json(&shown.json(as_json(tool, outcome)))?;
-        return if outcome.is_error { Err(Diagnostic::already_told()) } else { Ok(()) };
+        return if outcome.is_error { Err(Diagnostic::already_reported()) } else { Ok(()) };
     }
     let Rendered { text, attachments, whole } = once(outcome, session);
     let mut files = Files { folder: folder.map(Path::to_owned), session };

@@ -41,14 +41,14 @@ pub(super) fn configuration(servers: &Servers, only: Option<&str>, findings: &mu
         let severity = if problem.is_error() { Severity::Error } else { Severity::Warning };
         findings.add(Finding {
             subject: about.map(str::to_owned),
-            place: Some(place(&servers.path, problem.line)),
+            place: Some(location(&servers.path, problem.line)),
             hints: hint.into_iter().collect(),
             ..Finding::new(severity, what)
         });
     }
 }
 
-fn place(path: &Path, line: usize) -> String {
+fn location(path: &Path, line: usize) -> String {
     if line > 0 { format!("{}:{line}", path.display()) } else { path.display().to_string() }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result {
     let secrets = home.env_file();
     if let Some(text) = config::read_lossy(&secrets)? {
         for problem in env_file::parse(&text).1 {
-            findings.add(Finding::warning(problem.message).at(place(&secrets, problem.line)));
+            findings.add(Finding::warning(problem.message).at(location(&secrets, problem.line)));
         }
         let fix = format!("chmod 600 {}", secrets.display());
         findings.extend(exposed(&secrets, "other users can read your secrets", fix));
@@ -107,7 +107,7 @@ pub(super) fn server(
     findings: &mut Findings,
 ) {
     let entry = &configured.entry;
-    let at = place(&fleet.servers.path, configured.line);
+    let at = location(&fleet.servers.path, configured.line);
     let mut add = |finding: Finding| findings.add(finding.of(&*entry.name).at(at.as_str()));
     if !entry.enabled {
         add(Finding::advice("disabled")

@@ -160,11 +160,11 @@ pub(crate) fn short(text: &str) -> String {
 /// The command with its words quoted; a very long one is shortened in the middle.
 pub(crate) fn command_line(endpoint: &StdioEndpoint) -> String {
     let words = std::iter::once(&endpoint.command).chain(&endpoint.args);
-    let words: Vec<String> = words.map(Text::written).map(word).collect();
+    let words: Vec<String> = words.map(Text::written).map(quoted_word).collect();
     excerpt(&words.join(" "), MAX_COMMAND_ROWS).text
 }
 
-fn word(text: &str) -> String {
+fn quoted_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:@%+=,~-${}".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();

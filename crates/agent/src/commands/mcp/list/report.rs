@@ -10,7 +10,7 @@ use task_loop::untrusted::printable;
 
 use crate::diagnostic::Result;
 use crate::mcp::advice::{command_line, operand, test};
-use crate::mcp::{McpServers, Servers, oauth, told, transport};
+use crate::mcp::{McpServers, Servers, error_lines, oauth, transport};
 use crate::output::DIM;
 use crate::session::Session;
 use crate::table::{Table, grouped};
@@ -42,7 +42,7 @@ pub(crate) fn reasons(all: &[ServerStatus], fleet: &McpServers) -> String {
     for status in all {
         let name = &printable(&status.server);
         let (why, said) = match (&status.failure, status.state.reason()) {
-            (Some(failure), _) => told(&fleet.shown, failure),
+            (Some(failure), _) => error_lines(&fleet.shown, failure),
             (None, Some(reason)) => (fleet.shown.lines(reason, "  "), Vec::new()),
             (None, None) => (String::new(), Vec::new()),
         };
@@ -80,7 +80,7 @@ fn hints(status: &ServerStatus, fleet: &McpServers) -> Vec<String> {
 
 /// All known facts of a server, for programs.
 pub(crate) fn server_json(status: &ServerStatus, fleet: &McpServers) -> Value {
-    let failure = status.failure.as_ref().map(|failure| told(&fleet.shown, failure));
+    let failure = status.failure.as_ref().map(|failure| error_lines(&fleet.shown, failure));
     let reason = match (&failure, status.state.reason()) {
         (Some((summary, _)), _) => Some(summary.clone()),
         (None, reason) => reason.map(str::to_owned),

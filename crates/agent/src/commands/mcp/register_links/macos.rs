@@ -43,7 +43,7 @@ const INFO: &str = "\
 </plist>
 ";
 
-pub(super) fn place(session: &Session) -> Result<PathBuf> {
+pub(super) fn bundle_path(session: &Session) -> Result<PathBuf> {
     let home = session.environment.home.as_ref().ok_or_else(|| {
         Diagnostic::configuration("no home folder found").hint("set HOME to your home folder")
     })?;

@@ -61,7 +61,7 @@ impl Steps {
     /// Prints one step. The output of the process is part of the error that follows.
     pub(super) fn add(&self, severity: Severity, name: &str, detail: &str, took: Option<Duration>) {
         let detail = detail.split("; its standard error ends with:").next().unwrap_or(detail);
-        let (detail, word) = (self.shown.first_line(detail), word(severity));
+        let (detail, word) = (self.shown.first_line(detail), as_str(severity));
         let mut report = self.report();
         if !self.output.is_json() && report.broken.is_none() {
             let style = severity.style();
@@ -79,7 +79,7 @@ impl Steps {
     }
 
     pub(super) fn ended_in_failure(&self) -> bool {
-        self.report().steps.last().is_some_and(|step| step["status"] == word(Severity::Error))
+        self.report().steps.last().is_some_and(|step| step["status"] == as_str(Severity::Error))
     }
 
     /// Adds a fix for a warning; printed at the end.
@@ -119,7 +119,7 @@ impl Steps {
     }
 }
 
-const fn word(severity: Severity) -> &'static str {
+const fn as_str(severity: Severity) -> &'static str {
     match severity {
         Severity::Good => "ok",
         Severity::Advice => "note",

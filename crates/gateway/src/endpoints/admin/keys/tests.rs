@@ -6,7 +6,7 @@ use super::*;
 fn every_scope_round_trips_through_its_name() {
     for scope in Scope::ALL {
         let word: ScopeWord = serde_json::from_value(scope.as_str().into()).unwrap();
-        assert_eq!(known(&[word]), [scope]);
+        assert_eq!(known_scopes(&[word]), [scope]);
     }
 }
 

@@ -241,7 +241,7 @@ async fn changed(context: &OperatorContext, member: &Member, fields: &Fields) ->
         "unblock" => MemberChange::Unblock,
         "remove" => MemberChange::Remove,
         "role" => MemberChange::Role(Role::parse(fields.get("role")).unwrap_or_default()),
-        "team" => MemberChange::Team(wanted_team(context, fields.get("team")).await?),
+        "team" => MemberChange::Team(requested_team(context, fields.get("team")).await?),
         action @ ("join" | "leave") => {
             let word = fields.get("member");
             let of_team = |it: &Member| action == "join" || it.team == Some(member.id);
@@ -264,7 +264,7 @@ async fn changed(context: &OperatorContext, member: &Member, fields: &Fields) ->
 }
 
 /// The team named in a form; `None` if the field is empty.
-async fn wanted_team(context: &OperatorContext, word: &str) -> PageResult<Option<MemberId>> {
+async fn requested_team(context: &OperatorContext, word: &str) -> PageResult<Option<MemberId>> {
     if word.is_empty() {
         return Ok(None);
     }
@@ -277,7 +277,7 @@ async fn wanted_team(context: &OperatorContext, word: &str) -> PageResult<Option
 pub(super) async fn transfer(context: OperatorContext, Id(id): Id, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
-    let wanted = wanted(&member, &fields);
+    let wanted = requested_transfer(&member, &fields);
     let is_confirmed = fields.get("confirmed") == "yes";
     let mut shown = Shown { transfer: fields, ..Shown::default() };
     let transfer = match wanted {
@@ -299,7 +299,7 @@ pub(super) async fn transfer(context: OperatorContext, Id(id): Id, request: Requ
     }
 }
 
-fn wanted(member: &Member, fields: &Fields) -> Result<Transfer, Refusal> {
+fn requested_transfer(member: &Member, fields: &Fields) -> Result<Transfer, Refusal> {
     let missing = || Refusal::new("amount", "Write the amount in credits.");
     let amount = fields::amount(fields, "amount")?.ok_or_else(missing)?;
     if amount == Micros::ZERO {

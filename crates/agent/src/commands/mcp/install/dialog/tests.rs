@@ -36,6 +36,6 @@ fn ambiguous_arguments_are_quoted() {
         ("$(x)", "\"$(x)\""),
         ("\"", "\"\\\"\""),
     ] {
-        assert_eq!(word(text), shown);
+        assert_eq!(quoted_word(text), shown);
     }
 }
