@@ -17,9 +17,9 @@ pub(crate) mod log;
 pub(crate) mod record;
 pub(crate) mod tool;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use task_loop::untrusted::escaped;
 
 use crate::file_name::{FileName, NameKind};
@@ -59,6 +59,7 @@ impl SkillFlaw {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Problem {
+    #[serde(serialize_with = "lossy")]
     pub(crate) path: PathBuf,
     pub(crate) line: Option<usize>,
     #[serde(rename = "message")]
@@ -76,6 +77,11 @@ impl Problem {
         let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
         format!("{path}{line}: {}", self.what)
     }
+}
+
+/// A path that is not UTF-8 cannot be written as JSON as it is.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub trait ChatTranslator {
     /// Starts the next round and returns the chat messages to append to the request for it.
     ///
     /// `None` means that the answer must be finished: no search has ended in this round, or the
-    /// client must answer calls of its own tools first.
+    /// client must answer calls of other tools first.
     fn next_round(&mut self) -> Option<Vec<Value>>;
 
     /// Translates a chunk.

@@ -287,7 +287,7 @@ fn package(session: &Session) -> Result {
             json!({
                 "package_id": package.package_id,
                 "day": package.day.to_string(),
-                "file": folder.package(&package.package_id),
+                "file": folder.package(&package.package_id).to_string_lossy(),
                 "bytes": package.bytes.len(),
             })
         });

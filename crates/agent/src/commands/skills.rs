@@ -117,7 +117,7 @@ fn moved(
     let places = SkillFolders::find(session)?;
     let to = with_log(&places, session, |log| work(&places, &name, log))?;
     if session.output.is_json() {
-        return session.output.json(&json!({key: name.as_str(), "path": to}));
+        return session.output.json(&json!({key: name.as_str(), "path": to.to_string_lossy()}));
     }
     session.output.text(format!("{GOOD}{done}{GOOD:#} {name}.\n"))?;
     session.output.note(format!("It is in {}.", to.display()));
@@ -148,7 +148,7 @@ fn path(args: &SkillPath, session: &Session) -> Result {
     if let Some(name) = &args.name {
         let skill = named(name, &places)?;
         let path = skill.located.folder.path();
-        let value = json!({"name": skill.name(), "path": path});
+        let value = json!({"name": skill.name(), "path": path.to_string_lossy()});
         return session.output.print(&value, format!("{}\n", path.display()));
     }
     if session.output.is_json() {
@@ -273,7 +273,7 @@ fn about(skill: &Skill, record: Option<&SkillRecord>) -> Value {
         "name": skill.name(),
         "description": skill.description,
         "from": skill.located.shelf.as_str(),
-        "path": skill.located.folder.path(),
+        "path": skill.located.folder.path().to_string_lossy(),
         "hides_home": skill.is_hiding(),
         "state": record.state.as_str(),
         "uses": record.uses,

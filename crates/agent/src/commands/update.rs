@@ -148,7 +148,7 @@ fn outcome(from: &Version, to: &Version, program: &Program, session: &Session) -
         "updated": true,
         "from": from.to_string(),
         "to": to.to_string(),
-        "program": path,
+        "program": path.to_string_lossy(),
         "previous": previous,
     });
     let text = format!(

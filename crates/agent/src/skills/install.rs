@@ -30,6 +30,7 @@ pub(crate) struct InstallPlan {
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct PlannedFile {
+    #[serde(serialize_with = "super::lossy")]
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
     pub(crate) is_program: bool,

@@ -243,7 +243,7 @@ pub(super) fn save(chat: &ChatSession<'_>, file: &str) -> Result {
             .hints(hint.map(str::to_owned))
     })?;
     if chat.output().is_json() {
-        return print_json(chat, json!({"type": "saved", "path": path}));
+        return print_json(chat, json!({"type": "saved", "path": path.to_string_lossy()}));
     }
     chat.output().note(format!("saved to {shown}"));
     Ok(())

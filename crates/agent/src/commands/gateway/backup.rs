@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
     })?;
     let bytes = std::fs::metadata(to).map(|file| file.len()).unwrap_or_default();
     let text = format!("{GOOD}Wrote{GOOD:#} {} ({bytes} bytes).\n", to.display());
-    context.output.print(&json!({ "file": to, "bytes": bytes }), text)
+    context.output.print(&json!({ "file": to.to_string_lossy(), "bytes": bytes }), text)
 }
 
 fn only_sqlite(config: &Config, tool: &str) -> Result {

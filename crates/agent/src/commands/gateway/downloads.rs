@@ -61,7 +61,10 @@ pub(crate) struct Key {
 fn key(args: &Key, downloads: &Downloads, context: Context<'_>) -> Result {
     let path = &downloads.key_file;
     let public = if args.show { show_key(path)? } else { make_key(path)? };
-    context.output.print(&json!({ "file": path, "public_key": public }), format!("{public}\n"))
+    context.output.print(
+        &json!({ "file": path.to_string_lossy(), "public_key": public }),
+        format!("{public}\n"),
+    )
 }
 
 /// Publish the files of a version with a signed manifest

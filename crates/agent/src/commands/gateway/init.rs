@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
     let output = &session.output;
     if output.is_json() {
         return output.json(&json!({
-            "config": path,
+            "config": path.to_string_lossy(),
             "providers": providers,
             "member": record.member_name,
             "balance_micros": account.balance.get(),

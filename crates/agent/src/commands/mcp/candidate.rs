@@ -61,7 +61,7 @@ impl SavedServers {
     pub(super) fn json(&self, done: &str, servers: &Json) -> Json {
         json!({
             done: servers,
-            "file": self.file,
+            "file": self.file.to_string_lossy(),
             "env_file": self.secrets,
             "moved_secrets": self.moved,
             "notes": self.notes,

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
             }
             fs::write(path, format!("{document:#}\n")).or_cannot("write", path)?;
             if session.output.is_json() {
-                let written = json!({ "file": path, "url": url, "rules": RULES });
+                let written = json!({ "file": path.to_string_lossy(), "url": url, "rules": RULES });
                 return session.output.json(&written);
             }
             session.output.note(format!("wrote {}", path.display()));

@@ -204,7 +204,7 @@ fn unreadable(file: &File, diagnostic: Diagnostic, session: &Session) -> Json {
         let message = diagnostic.message.unwrap_or_default();
         session.output.note(format!("{WARNING}note:{WARNING:#} {message}: {reason}"));
     }
-    json!({ "file": file.path, "action": "unreadable", "reason": reason })
+    json!({ "file": file.path.to_string_lossy(), "action": "unreadable", "reason": reason })
 }
 
 fn usable_name(name: &str) -> String {
@@ -224,7 +224,7 @@ fn decide(
     session: &Session,
 ) -> Result<(Json, Option<Candidate>)> {
     let Row { file, name, scope, outcome } = row;
-    let mut report = json!({ "name": name, "file": file, "scope": scope });
+    let mut report = json!({ "name": name, "file": file.to_string_lossy(), "scope": scope });
     let place = match &scope {
         Some(scope) => format!("{} ({})", file.display(), printable(scope)),
         None => file.display().to_string(),
@@ -320,7 +320,7 @@ fn finish(
             "imported": chosen.iter().map(|server| &server.name).collect::<Vec<_>>(),
             "servers": report,
             "looked_at": files.iter().map(|file| &file.path).collect::<Vec<_>>(),
-            "file": session.home()?.config(),
+            "file": session.home()?.config().to_string_lossy(),
             "moved_secrets": saved.as_ref().map_or(&[][..], |saved| &saved.moved),
             "notes": saved.as_ref().map_or(&[][..], |saved| &saved.notes),
         }));

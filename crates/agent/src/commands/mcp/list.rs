@@ -115,7 +115,7 @@ fn show(client: &Client, fleet: &McpServers, session: &Session) -> Result {
     if session.output.is_json() {
         let servers: Vec<_> = all.iter().map(|status| server_json(status, fleet)).collect();
         return session.output.json(&fleet.shown.json(json!({
-            "config": fleet.servers.path,
+            "config": fleet.servers.path.to_string_lossy(),
             "servers": servers,
             "problems": fleet.servers.problems_json(),
         })));

@@ -109,7 +109,7 @@ fn list(files: &[ProjectFile], session: &Session) -> Result {
     let json = files.iter().map(|file| {
         let names: Vec<&str> = file.servers.iter().map(|(name, _)| name.as_str()).collect();
         json!({
-            "path": file.path, "state": file.state.as_str(), "servers": names, "error": file.fault,
+            "path": file.path.to_string_lossy(), "state": file.state.as_str(), "servers": names, "error": file.fault,
         })
     });
     let rows = files.iter().map(|file| {

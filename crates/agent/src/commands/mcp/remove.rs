@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     if session.output.is_json() {
         return session.output.json(&json!({
             "removed": names,
-            "file": path,
+            "file": path.to_string_lossy(),
             "secrets_kept": had_secrets,
             "signed_out": signed_out,
         }));

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     }
     let keys: Vec<&String> = settings.keys().collect();
     session.output.print(
-        &json!({ "server": name, "changed": keys, "file": path }),
+        &json!({ "server": name, "changed": keys, "file": path.to_string_lossy() }),
         format!("{GOOD}Changed{GOOD:#} {}.\n", printable(name)),
     )
 }

@@ -111,7 +111,7 @@ fn all(fleet: &McpServers, session: &Session) -> Result {
     if session.output.is_json() {
         let servers = accounts.iter().map(|(entry, standing)| standing_json(entry, standing, now));
         return session.output.json(&json!({
-            "folder": folder,
+            "folder": folder.to_string_lossy(),
             "servers": servers.collect::<Vec<Value>>(),
             "without_server": orphans,
         }));
@@ -250,7 +250,7 @@ pub(super) fn standing_json(entry: &ServerEntry, standing: &SignInStatus, now: u
         "bound_to_key": granted.map(|granted| granted.bound),
         "client": { "kind": kind, "id": id },
         "document_refused": standing.document_refused,
-        "file": standing.file,
+        "file": standing.file.to_string_lossy(),
     })
 }
 

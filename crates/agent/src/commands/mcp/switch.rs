@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args, switch: Switch, session: &Session) -> Result {
         return session.output.json(&json!({
             word: changed,
             "unchanged": unchanged,
-            "file": path,
+            "file": path.to_string_lossy(),
         }));
     }
     for name in &unchanged {

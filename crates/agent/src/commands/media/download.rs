@@ -98,7 +98,7 @@ fn report(saved: &[(Item, PathBuf, DownloadOutcome)], session: &Session) -> Resu
     if session.output.is_json() {
         let files = saved.iter().map(|(item, path, done)| {
             json!({
-                "path": path,
+                "path": path.to_string_lossy(),
                 "artifact": item.id,
                 "run": item.run,
                 "media_type": item.media_type,

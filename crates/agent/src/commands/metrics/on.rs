@@ -27,7 +27,7 @@ pub(crate) fn run(session: &Session) -> Result {
     let done = json!({
         "mode": decision.mode.text(),
         "rule": decision.rule.to_string(),
-        "folder": folder.root(),
+        "folder": folder.root().to_string_lossy(),
         "install_id": install_id,
     });
     let (root, rule) = (folder.root().display(), decision.rule);
@@ -73,7 +73,7 @@ pub(crate) fn off(args: &Off, session: &Session) -> Result {
         return session.output.json(&json!({
             "mode": Mode::Off.text(),
             "purged": purged,
-            "folder": folder.root(),
+            "folder": folder.root().to_string_lossy(),
         }));
     }
     let root = folder.root().display();

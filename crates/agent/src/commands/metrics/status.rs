@@ -81,7 +81,7 @@ fn as_json(
     json!({
         "mode": decision.mode.text(),
         "rule": decision.rule.to_string(),
-        "folder": folder.root(),
+        "folder": folder.root().to_string_lossy(),
         "retention_days": config.retention_days,
         "store": state,
         "trouble": trouble,

@@ -71,7 +71,7 @@ fn document(
 ) -> Value {
     json!({
         "name": name.as_str(),
-        "path": shelf.path(name),
+        "path": shelf.path(name).to_string_lossy(),
         "title": about.map(|about| &about.name),
         "licence": about.map(|about| &about.licence),
         "bytes": about.map(|about| about.file_bytes),
@@ -110,7 +110,7 @@ fn pull(name: &str, session: &Session) -> Result {
     if session.output.is_json() {
         return session.output.json(&json!({
             "name": known.name,
-            "path": path,
+            "path": path.to_string_lossy(),
             "bytes": known.bytes,
             "sha256": known.sha256().map(|sha256| sha256.to_string()),
             "fetched": done != FetchOutcome::AlreadyThere,
@@ -222,7 +222,7 @@ fn remove(args: &Remove, session: &Session) -> Result {
         let _lock = shelf.lock(session).await?;
         shelf.remove(&name)
     })?;
-    let removed = json!({ "removed": name.as_str(), "path": path });
+    let removed = json!({ "removed": name.as_str(), "path": path.to_string_lossy() });
     session.output.print(&removed, format!("{GOOD}Removed{GOOD:#} {name}.\n"))
 }
 
@@ -255,7 +255,7 @@ fn local(session: &Session) -> Result {
         let models = found.iter().map(|found| listed(found, &shelf));
         let fetchable = missing.iter().map(|known| fetchable(known));
         session.output.json(&json!({
-            "folder": shelf.folder(),
+            "folder": shelf.folder().to_string_lossy(),
             "models": models.collect::<Vec<_>>(),
             "fetchable": fetchable.collect::<Vec<_>>(),
         }))?;

@@ -80,7 +80,7 @@ fn report(plan: &InstallPlan, to: &Path, is_update: bool, session: &Session) -> 
             "name": plan.name.as_str(),
             "description": plan.description,
             "installed_from": plan.source,
-            "path": to,
+            "path": to.to_string_lossy(),
             "replaced": is_update,
             "files": plan.files,
         }));

@@ -100,7 +100,7 @@ impl StartSummary {
                 "event": "ready",
                 "address": self.address.to_string(),
                 "base_url": self.base,
-                "config": self.path,
+                "config": self.path.to_string_lossy(),
                 "config_made": self.is_new,
                 "member": local.member.name,
                 "balance_micros": local.balance.get(),

@@ -91,7 +91,8 @@ fn an_answer_that_came_after_the_program_was_killed_is_charged_once() {
     terminal.watch(child, |bytes| {
         seen.extend_from_slice(bytes);
         if terminal::text(&seen).contains("It is") {
-            kill_process(program, Signal::KILL).unwrap();
+            // Fails for what is read after the program ended.
+            let _ = kill_process(program, Signal::KILL);
         }
     });
     setup.fixture.upstream.open_gate();

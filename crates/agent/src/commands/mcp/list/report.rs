@@ -149,7 +149,7 @@ pub(super) fn configured_json(servers: &Servers, session: &Session) -> Result<Va
         })
     });
     Ok(json!({
-        "config": servers.path,
+        "config": servers.path.to_string_lossy(),
         "servers": entries.collect::<Vec<_>>(),
         "problems": servers.problems_json(),
     }))
