@@ -11,8 +11,8 @@ const PAGES: &[&str] = &[
 /// The pictures of the documentation, which `cargo xtask docs images` keeps: name, look and page.
 const PICTURES: [(&str, &str, &str); 3] = [
     ("dashboard", "light", "/servers/all/tools"),
-    ("dashboard-dark", "dark", "/servers/files"),
-    ("dashboard-phone", "phone", "/servers"),
+    ("dashboard-dark", "dark", "/servers/all/tools/get-sum"),
+    ("dashboard-phone", "phone", "/servers/all/tools"),
 ];
 
 fn check(dashboard: &Dashboard, browser: &Browser, name: &str) {
