@@ -125,7 +125,7 @@ fn a_mentioned_resource_that_changes_is_attached_to_the_next_message() {
     person.says("What is in @all:demo://resource/dynamic/text/1 ?");
     person.says("And now?");
     assert_eq!(said(&fixture), "And now?");
-    // The server says that it changed; its text has the time in seconds.
+    // sleep: the text of the resource is the time in seconds, so that it differs after one.
     std::thread::sleep(std::time::Duration::from_secs(1));
     person.says("Toggle it.");
     let shown = person.says("And now, again?");
