@@ -1,6 +1,7 @@
 //! Prompts of servers as commands, and resources in messages.
 
 use std::fs;
+use std::time::Duration;
 
 use agent_test_support::mcp::hostile::{Behaviour, HostileHttp};
 use agent_test_support::mcp::{everything_stdio, python_stdio};
@@ -125,8 +126,8 @@ fn a_mentioned_resource_that_changes_is_attached_to_the_next_message() {
     person.says("What is in @all:demo://resource/dynamic/text/1 ?");
     person.says("And now?");
     assert_eq!(said(&fixture), "And now?");
-    // sleep: the text of the resource is the time in seconds, so that it differs after one.
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    // The text of the resource is the time in seconds.
+    std::thread::sleep(Duration::from_secs(1)); // sleep: the time changes
     person.says("Toggle it.");
     let shown = person.says("And now, again?");
     let name = "@all:demo://resource/dynamic/text/1";
