@@ -196,8 +196,23 @@ impl Error {
             | Self::BadArguments { .. }
             | Self::TaskCancelled { .. }
             | Self::NotApproved { .. } => ErrorKind::Call,
-            // A broken connection, a timeout, or a state that passes.
-            _ => ErrorKind::Transient,
+            Self::Exited { .. }
+            | Self::OutputClosed { .. }
+            | Self::InputStuck { .. }
+            | Self::Unreachable { .. }
+            | Self::Tls { .. }
+            | Self::Http { .. }
+            | Self::Broken { .. }
+            | Self::SessionGone
+            | Self::SessionLost
+            | Self::ConnectTimeout { .. }
+            | Self::CallTimeout { .. }
+            | Self::CallTooLong { .. }
+            | Self::Closed
+            | Self::Unsent
+            | Self::StillRenewing { .. }
+            | Self::NotReady { .. }
+            | Self::BreakerOpen { .. } => ErrorKind::Transient,
         }
     }
 

@@ -134,7 +134,16 @@ impl Error {
             }
             Self::Unreached(error) => error.kind(),
             // Any other refusal of a token endpoint may be temporary.
-            _ => ErrorKind::Transient,
+            Self::Refused { .. }
+            | Self::Discovery { .. }
+            | Self::Registration { .. }
+            | Self::NoPort { .. }
+            | Self::Unavailable { .. }
+            | Self::Silent { .. }
+            | Self::Malformed { .. }
+            | Self::Store { .. }
+            | Self::Keychain { .. }
+            | Self::Busy { .. } => ErrorKind::Transient,
         }
     }
 
