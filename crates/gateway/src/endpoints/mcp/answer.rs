@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::tools::{Answered, Listed, MAX_CHARS};
+use super::tools::{Answered, MAX_CHARS};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ResultStyle {
@@ -36,13 +36,16 @@ pub(super) fn of(shown: &ResultStyle, value: Value) -> (String, Value) {
 }
 
 fn models(mut value: Value, contains: &str, limit: u32) -> (String, Value) {
-    let mut data =
-        serde_json::from_value::<Vec<wire::model::Model>>(value["data"].take()).unwrap_or_default();
-    data.retain(|model| model.id.contains(contains));
+    let mut data = match value["data"].take() {
+        Value::Array(models) => models,
+        _ => Vec::new(),
+    };
+    data.retain(|model| model["id"].as_str().is_some_and(|id| id.contains(contains)));
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let truncated = data.len() > limit;
     data.truncate(limit);
-    let value = json!(Listed { data, truncated });
+    // The fields of `Listed`; its models are already JSON.
+    let value = json!({"data": data, "truncated": truncated});
     (value.to_string(), value)
 }
 

@@ -67,7 +67,8 @@ pub(super) struct Answered {
 }
 
 /// Result of `list_models`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
 pub(super) struct Listed {
     /// The models that this key may use.
     pub(super) data: Vec<Model>,
