@@ -183,7 +183,8 @@ impl Call<'_> {
             }
             AnswerReader::Searching(mut reader) => {
                 reader.rounds.set_upstream(provider.clone(), self.sender);
-                let answer = reader.read(upstream, provider.max_answer_bytes);
+                // Boxed: rare, and larger than the rest of this future, which every request allocates.
+                let answer = Box::pin(reader.read(upstream, provider.max_answer_bytes));
                 let answer = timeout(self.max_time, answer).await;
                 let late = Failure::Gone("the response took too long");
                 answer.map_err(|_| late)?.map(BegunAnswer::Whole)
