@@ -42,9 +42,7 @@ pub(super) use self::serve::{Hangup, address, ready, serve};
 
 /// Run the member service and manage members, keys and credit
 #[derive(Debug, clap::Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 `agent gateway init` creates gateway.yaml, a first member and a key. Members, keys and credit \
 can be changed while the service runs.
 
@@ -52,8 +50,7 @@ Examples:
   agent gateway init --member alice --credit 10
   agent gateway serve
   agent gateway member create bob --credit 10
-  agent gateway key create bob --name laptop"
-)]
+  agent gateway key create bob --name laptop")]
 pub(crate) struct Args {
     #[command(flatten)]
     location: Location,

@@ -26,16 +26,13 @@ use crate::view;
 
 /// Record usage locally, view it, and validate packages
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Recording is off until you turn it on. Nothing is uploaded.
 
 Examples:
   agent metrics on
   agent metrics show
-  agent metrics validate packages/"
-)]
+  agent metrics validate packages/")]
 pub(crate) enum Command {
     /// Show what is recorded, where, and why
     #[command(after_help = "Examples:\n  agent metrics status\n  agent metrics status --json")]

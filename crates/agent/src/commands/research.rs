@@ -26,9 +26,7 @@ const DEPTHS: [&str; 3] = ["quick", "standard", "deep"];
 
 /// Research questions and read the reports
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Jobs run in the service and continue when you disconnect. A job is charged when its report is \
 complete.
 
@@ -36,8 +34,7 @@ Examples:
   agent research start \"Which files can be searched?\" --watch
   agent research list
   agent research show job_0123 > report.md
-  agent research watch job_0123"
-)]
+  agent research watch job_0123")]
 pub(crate) enum Command {
     Start(Start),
     List(List),

@@ -19,15 +19,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// List alerts and test their delivery
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Alerts are configured in the section `alerts` of gateway.yaml.
 
 Examples:
   agent gateway alerts list
-  agent gateway alerts test"
-)]
+  agent gateway alerts test")]
 pub(crate) enum Command {
     /// List alerts and their deliveries, newest first
     #[command(after_help = "Examples:\n  agent gateway alerts list --limit 20")]

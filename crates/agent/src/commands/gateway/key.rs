@@ -24,17 +24,14 @@ pub(super) use options::optional;
 
 /// Create, limit, rotate and revoke API keys
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 KEY is the public part shown by `key list`, or the whole key. A running service applies changes \
 within two seconds.
 
 Examples:
   agent gateway key create alice --name laptop
   agent gateway key list alice
-  agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h"
-)]
+  agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h")]
 pub(crate) enum Command {
     Create(Create),
     List(List),

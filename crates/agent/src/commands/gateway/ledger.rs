@@ -19,13 +19,10 @@ use crate::table::{Table, csv, details, grouped};
 
 /// Show statements and receipts, and verify the ledger
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   agent gateway ledger statement alice
-  agent gateway ledger check"
-)]
+  agent gateway ledger check")]
 pub(crate) enum Command {
     Statement(Statement),
     Receipt(Receipt),

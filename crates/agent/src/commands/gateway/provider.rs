@@ -14,15 +14,12 @@ use crate::table::Table;
 
 /// List, test and drain model and search providers
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Providers are configured in gateway.yaml.
 
 Examples:
   agent gateway provider list
-  agent gateway provider test openai"
-)]
+  agent gateway provider test openai")]
 pub(crate) enum Command {
     /// List configured providers without connecting
     #[command(after_help = "\
