@@ -36,7 +36,6 @@ mod task_error;
 mod task_printer;
 mod task_setup;
 mod terminal_person;
-mod usage_table;
 mod view;
 mod wrap;
 

@@ -38,7 +38,7 @@ pub(crate) struct TaskPrinter {
     /// The lines of the unfinished block on the screen, which is redrawn with each piece.
     preview_lines: usize,
     /// Why the output could not be written.
-    pub(crate) trouble: Option<Diagnostic>,
+    trouble: Option<Diagnostic>,
 }
 
 impl TaskPrinter {
@@ -61,8 +61,15 @@ impl TaskPrinter {
         self.is_streaming = false;
     }
 
-    pub(crate) fn is_streaming(&self) -> bool {
-        self.is_streaming
+    /// Prints the answer unless it was printed as it arrived. Fails if any output could not be
+    /// written.
+    pub(crate) fn finish(self, answer: &str) -> Result {
+        if !self.is_streaming && !self.output.is_json() && !answer.is_empty() {
+            let answer = self.shown.whole(answer);
+            let end = if answer.ends_with('\n') { "" } else { "\n" };
+            self.output.bytes(format!("{answer}{end}").as_bytes())?;
+        }
+        self.trouble.map_or(Ok(()), Err)
     }
 
     fn print_text(&mut self, text: &str) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::Client;
-use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, Text, Verify};
+use mcp_client::config::{Endpoint, HttpEndpoint, ServerEntry, Text};
 use mcp_client::supervisor::ServerState;
 use task_loop::approval_gate::{ApprovalGate, PreApprovals};
 use task_loop::chat_record::ToolChoice;
@@ -84,11 +84,11 @@ struct Skills {
 
 impl TaskSetup {
     /// Reads the profile. Nothing is connected yet.
-    pub(crate) fn load(wanted: TaskRequest, place: MessageSink, session: &Session) -> Result<Self> {
+    pub(crate) fn load(wanted: TaskRequest, session: &Session) -> Result<Self> {
         let settings = Settings::load(session)?;
         settings.key()?;
         let config = TaskConfig::load(session)?;
-        let mut fleet = McpServers::load(session, place)?;
+        let mut fleet = McpServers::load(session, MessageSink::Notes)?;
         fleet.servers.check_file()?;
         fleet.servers.report_problems(session);
         for name in wanted.tools.servers.iter().chain(&wanted.beforehand.servers) {
@@ -171,17 +171,11 @@ impl TaskSetup {
         let settings = &self.member.settings;
         let key = settings.key.as_ref().map(|key| format!("Bearer {}", key.value.value()));
         let bearer = key.map(|key| Text::literal(key).masked("Bearer …"));
+        let headers = bearer.map(|bearer| ("Authorization".to_owned(), bearer));
         let endpoint = HttpEndpoint {
-            url: Text::literal(&settings.mcp_url.value),
-            headers: bearer
-                .map(|bearer| ("Authorization".to_owned(), bearer))
-                .into_iter()
-                .collect(),
-            transport: HttpTransport::Streamable,
+            headers: headers.into_iter().collect(),
             skip_preflight: true,
-            verify: Verify::System,
-            client_cert: None,
-            auth: mcp_client::config::Auth::Static,
+            ..HttpEndpoint::new(&settings.mcp_url.value)
         };
         let mut entry = ServerEntry::new(OWN_SERVER, Endpoint::Http(Box::new(endpoint)));
         entry.parallel_calls = true;

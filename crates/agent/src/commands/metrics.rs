@@ -279,36 +279,31 @@ fn package(session: &Session) -> Result {
     let made = store.package(PackageScope::All, now).map_err(trouble)?;
     let written = store.write_outbox(now).map_err(trouble)?;
     let pruned = store.prune(now, config.retention_days).map_err(trouble)?;
-    if session.output.is_json() {
-        let packages = made.iter().map(|package| {
-            json!({
-                "package_id": package.package_id,
-                "day": package.day.to_string(),
-                "file": folder.package(&package.package_id).to_string_lossy(),
-                "bytes": package.bytes.len(),
-            })
-        });
-        return session.output.json(&json!({
-            "packages": packages.collect::<Vec<_>>(),
-            "files_written": written,
-            "packages_forgotten": pruned.packages,
-        }));
-    }
+    let (mut packages, mut lines) = (Vec::new(), String::new());
     for package in &made {
         let path = folder.package(&package.package_id);
-        session.output.text(format!("{} {}\n", package.day, path.display()))?;
+        lines.push_str(&format!("{} {}\n", package.day, path.display()));
+        packages.push(json!({
+            "package_id": package.package_id,
+            "day": package.day.to_string(),
+            "file": path.to_string_lossy(),
+            "bytes": package.bytes.len(),
+        }));
     }
+    let (output, forgotten) = (&session.output, pruned.packages);
+    let json = json!({
+        "packages": packages, "files_written": written, "packages_forgotten": forgotten,
+    });
+    output.print(&json, lines)?;
     if made.is_empty() {
-        session.output.note("nothing was counted since the last package");
+        output.tell("nothing was counted since the last package");
     }
     if written > made.len() {
-        session.output.note(format!("{} missing files were written again", written - made.len()));
+        output.tell(format!("{} missing files were written again", written - made.len()));
     }
-    if pruned.packages > 0 {
-        session.output.note(format!(
-            "{} packages older than {} days were removed",
-            pruned.packages, config.retention_days
-        ));
+    if forgotten > 0 {
+        let days = config.retention_days;
+        output.tell(format!("{forgotten} packages older than {days} days were removed"));
     }
     Ok(())
 }

@@ -21,7 +21,6 @@ use super::chat::archive::{ChatArchive, ResumedChat};
 use super::mcp::project;
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::key_value::parse_word;
-use crate::mcp::reporter::MessageSink;
 use crate::prompt::standard_input;
 use crate::runtime::{Signals, StopSignal};
 use crate::session::Session;
@@ -150,7 +149,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     if tasks.is_none() && !wanted.tools.none {
         project::offer(session)?;
     }
-    let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
+    let setup = TaskSetup::load(wanted, session)?;
     setup.open(async |setup, client, signals| {
         let shared = SharedTaskSetup { setup: &setup, client, schema };
         if let Some(tasks) = &tasks {
@@ -185,16 +184,7 @@ impl SingleTask<'_> {
             if let Some(record) = &self.record {
                 record.spent(done.spent);
             }
-            if !printer.is_streaming() && !session.output.is_json() && !done.answer.is_empty() {
-                let mut answer = setup.fleet.shown.whole(&done.answer);
-                if !answer.ends_with('\n') {
-                    answer.push('\n');
-                }
-                session.output.bytes(answer.as_bytes())?;
-            }
-            if let Some(trouble) = printer.trouble {
-                return Err(trouble);
-            }
+            printer.finish(&done.answer)?;
             end_diagnostic(&done.end, &setup.member).map_or(Ok(()), Err)
         });
         ended.map_err(|diagnostic| match &self.record {

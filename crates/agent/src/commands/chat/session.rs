@@ -11,6 +11,7 @@ use task_loop::toolbox::Toolbox;
 
 use super::archive::{ChatArchive, ResumedChat};
 use super::library::Library;
+use super::show::print_or_note;
 use crate::diagnostic::Result;
 use crate::output::Output;
 use crate::session::Session;
@@ -113,14 +114,10 @@ impl<'a> ChatSession<'a> {
         self.setup.fleet.tasks.in_conversation(self.record.id());
         self.library.unwatch().await;
         self.spent = TaskUsage::default();
-        if self.output().is_json() {
-            let id = self.record.id();
-            return self.output().json_line(&json!({"type": "cleared", "id": id}));
-        }
-        self.output().note(match before {
+        let note = match before {
             Some(id) => format!("new conversation; the previous one is {id}"),
             None => "new conversation".to_owned(),
-        });
-        Ok(())
+        };
+        print_or_note(self, json!({"type": "cleared", "id": self.record.id()}), note)
     }
 }

@@ -1,5 +1,6 @@
 //! Output of chat commands.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -32,50 +33,40 @@ const FLUSH: Duration = Duration::from_millis(500);
 const MAX_EXCERPT_CHARS: usize = 200;
 
 pub(super) fn help(chat: &ChatSession<'_>) -> Result {
-    if chat.output().is_json() {
-        let all =
-            slash_command::ALL.iter().map(|known| json!({"name": known.name, "does": known.does}));
-        return print_json(chat, json!({"type": "help", "commands": all.collect::<Vec<_>>()}));
-    }
-    chat.output().text(slash_command::help())
+    let all =
+        slash_command::ALL.iter().map(|(name, _, does, _)| json!({"name": name, "does": does}));
+    let value = json!({"type": "help", "commands": all.collect::<Value>()});
+    print(chat, value, slash_command::help())
 }
 
 pub(super) async fn models(chat: &ChatSession<'_>) -> Result {
     let listed = chat.model.listed().await;
     let mut listed = listed.map_err(|trouble| chat.setup.member.diagnostic(&trouble))?;
     listed.sort_by(|one, other| one.id.cmp(&other.id));
-    if chat.output().is_json() {
-        let all = listed.iter().map(|one| {
-            json!({
-                "id": one.id, "price_micros": one.price_micros,
-                "context_length": one.context_length, "current": one.id == chat.model.id,
-            })
-        });
-        return print_json(chat, json!({"type": "models", "models": all.collect::<Vec<_>>()}));
-    }
+    let mut models: Vec<Value> = Vec::new();
     let mut rows = Table::new(["", "model", "credits per call", "context"])
         .align_right(&["credits per call", "context"]);
     for one in &listed {
-        let unknown = || "-".to_owned();
+        let (unknown, is_current) = (|| "-".to_owned(), one.id == chat.model.id);
+        models.push(json!({
+            "id": one.id, "price_micros": one.price_micros,
+            "context_length": one.context_length, "current": is_current,
+        }));
         rows.row([
-            if one.id == chat.model.id { "*" } else { "" }.to_owned(),
+            if is_current { "*" } else { "" }.to_owned(),
             one.id.clone(),
             one.price_micros.map_or_else(unknown, credits),
             one.context_length.map_or_else(unknown, grouped),
         ]);
     }
-    chat.output().text(rows.text())
+    print(chat, json!({"type": "models", "models": models}), rows.text())
 }
 
 pub(super) fn model(chat: &ChatSession<'_>) -> Result {
     let model = &chat.model;
-    if chat.output().is_json() {
-        return print_json(chat, json!({"type": "model", "model": model.id}));
-    }
-    let price = credits(model.price_micros);
-    let id = printable(&model.id);
-    chat.output().note(format!("switched to {id}: {price} credits per call"));
-    Ok(())
+    let (id, price) = (printable(&model.id), credits(model.price_micros));
+    let note = format!("switched to {id}: {price} credits per call");
+    print_or_note(chat, json!({"type": "model", "model": model.id}), note)
 }
 
 /// The tools offered to the model, or those that match these words.
@@ -135,16 +126,12 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result {
 pub(super) fn servers(chat: &ChatSession<'_>) -> Result {
     let all = chat.client.status();
     let fleet = &chat.setup.fleet;
-    if chat.output().is_json() {
-        let servers: Vec<Value> = all.iter().map(|status| server_json(status, fleet)).collect();
-        return print_json(chat, json!({"type": "mcp", "servers": servers}));
-    }
+    let servers: Vec<Value> = all.iter().map(|status| server_json(status, fleet)).collect();
+    let value = json!({"type": "mcp", "servers": servers});
     if all.is_empty() {
-        chat.output().note("this conversation has no servers");
-        return Ok(());
+        return print_or_note(chat, value, "this conversation has no servers");
     }
-    chat.output().text(table(&all))?;
-    chat.output().text(reasons(&all, fleet))
+    print(chat, value, format!("{}{}", table(&all), reasons(&all, fleet)))
 }
 
 pub(super) async fn cost(chat: &ChatSession<'_>) -> Result {
@@ -183,11 +170,8 @@ pub(super) async fn cost(chat: &ChatSession<'_>) -> Result {
 pub(super) fn metrics(chat: &ChatSession<'_>) -> Result {
     let (_, decision) = metrics_recorder::decision(chat.session)?;
     if decision.mode != Mode::Local {
-        if chat.output().is_json() {
-            return print_json(chat, json!({"type": "metrics", "recording": false}));
-        }
-        chat.output().note("Recording is off. Turn it on with `agent metrics on`.");
-        return Ok(());
+        let note = "Recording is off. Turn it on with `agent metrics on`.";
+        return print_or_note(chat, json!({"type": "metrics", "recording": false}), note);
     }
     let _ = chat.setup.recorder.flush(FLUSH);
     let drafts = drafts(chat.session)?;
@@ -210,16 +194,13 @@ pub(super) fn metrics(chat: &ChatSession<'_>) -> Result {
 pub(super) fn history(chat: &ChatSession<'_>) -> Result {
     let messages = chat.conversation.messages().iter();
     let said = messages.filter(|message| !matches!(message, Message::System { .. }));
-    if chat.output().is_json() {
-        let messages: Vec<&Message> = said.collect();
-        return print_json(chat, json!({"type": "history", "messages": messages}));
+    let said: Vec<&Message> = said.collect();
+    let value = json!({"type": "history", "messages": said});
+    if said.is_empty() {
+        return print_or_note(chat, value, "No messages yet.");
     }
-    let lines: Vec<(&str, String)> = said.map(excerpt).collect();
-    if lines.is_empty() {
-        chat.output().note("No messages yet.");
-        return Ok(());
-    }
-    chat.output().text(fields(&lines))
+    let lines: Vec<(&str, String)> = said.into_iter().map(excerpt).collect();
+    print(chat, value, fields(&lines))
 }
 
 /// Writes the conversation as Markdown to a new file.
@@ -242,11 +223,8 @@ pub(super) fn save(chat: &ChatSession<'_>, file: &str) -> Result {
             .because(&error)
             .hints(hint.map(str::to_owned))
     })?;
-    if chat.output().is_json() {
-        return print_json(chat, json!({"type": "saved", "path": path.to_string_lossy()}));
-    }
-    chat.output().note(format!("saved to {shown}"));
-    Ok(())
+    let value = json!({"type": "saved", "path": path.to_string_lossy()});
+    print_or_note(chat, value, format!("saved to {shown}"))
 }
 
 /// The author of a message, and its beginning.
@@ -266,6 +244,20 @@ pub(super) fn excerpt(message: &Message) -> (&'static str, String) {
     let text: Vec<&str> = text.split_whitespace().collect();
     let text = text.join(" ") + &attached.concat();
     (who, shortened(&printable(&text), MAX_EXCERPT_CHARS))
+}
+
+/// Prints the text, or the JSON response to a program.
+fn print(chat: &ChatSession<'_>, value: Value, text: String) -> Result {
+    if chat.output().is_json() { print_json(chat, value) } else { chat.output().text(text) }
+}
+
+/// Prints a note, or the JSON response to a program.
+pub(super) fn print_or_note(chat: &ChatSession<'_>, value: Value, note: impl Display) -> Result {
+    if chat.output().is_json() {
+        return print_json(chat, value);
+    }
+    chat.output().note(note);
+    Ok(())
 }
 
 /// Prints the JSON response to a program, without secrets.

@@ -39,7 +39,7 @@ picked up within a minute. Delete this file once you have added your own.
 #[template(path = "gateway.yaml", escape = "none")]
 pub(in crate::commands) struct FirstConfig<'a> {
     pub(in crate::commands) servers: &'a [DetectedServer],
-    pub(in crate::commands) hosted: &'a [HostedProvider],
+    pub(in crate::commands) hosted: &'a [String],
     /// Whether `espeak-ng` is installed.
     pub(in crate::commands) can_speak: bool,
     pub(in crate::commands) listen: &'a str,
@@ -50,28 +50,12 @@ pub(in crate::commands) struct FirstConfig<'a> {
     pub(in crate::commands) log_level: &'a str,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(in crate::commands) enum HostedProvider {
-    Openai,
-    Anthropic,
-}
+/// The providers that `agent gateway init` can add.
+pub(super) const HOSTED_PROVIDERS: [&str; 2] = ["openai", "anthropic"];
 
-impl HostedProvider {
-    pub(in crate::commands) const ALL: [Self; 2] = [Self::Openai, Self::Anthropic];
-
-    pub(in crate::commands) fn name(self) -> &'static str {
-        match self {
-            Self::Openai => "openai",
-            Self::Anthropic => "anthropic",
-        }
-    }
-
-    pub(in crate::commands) fn variable(self) -> &'static str {
-        match self {
-            Self::Openai => "OPENAI_API_KEY",
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-        }
-    }
+/// The variable with the API key of a provider.
+pub(super) fn key_variable(provider: &str) -> String {
+    format!("{}_API_KEY", provider.to_ascii_uppercase())
 }
 
 impl<'a> FirstConfig<'a> {

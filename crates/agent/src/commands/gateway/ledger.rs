@@ -216,11 +216,10 @@ async fn statement(args: &Statement, books: &OperatorStore<'_>) -> Result {
     }
     let none = format!("No postings for {}.", printable(&member.name));
     table(&lines).print(output, &statement_json(&member, &lines), &none)?;
-    if !output.is_json()
-        && u32::try_from(lines.len()).is_ok_and(|count| count == args.limit)
+    if u32::try_from(lines.len()).is_ok_and(|count| count == args.limit)
         && let Some(last) = lines.last()
     {
-        output.note(format!("There may be more; continue with `--before {}`.", last.id));
+        output.tell(format!("There may be more; continue with `--before {}`.", last.id));
     }
     Ok(())
 }

@@ -29,16 +29,14 @@ pub(crate) fn run(context: Context<'_>) -> Result {
         }
         return Err(diagnostic);
     }
-    if context.output.is_json() {
-        let names: Vec<&str> = followed.iter().map(|process| process.name.as_str()).collect();
-        let generation = followed.iter().map(|process| process.generation).max();
-        return context.output.json(&json!({ "generation": generation, "processes": names }));
-    }
-    context.output.note(match followed.as_slice() {
+    let names: Vec<&str> = followed.iter().map(|process| process.name.as_str()).collect();
+    let generation = followed.iter().map(|process| process.generation).max();
+    let note = match followed.as_slice() {
         [_] => "Configuration reloaded.".to_owned(),
         all => format!("Configuration reloaded by {} processes.", all.len()),
-    });
-    Ok(())
+    };
+    let json = json!({ "generation": generation, "processes": names });
+    context.output.print_or_note(&json, note)
 }
 
 /// Requests a reload, and waits until every process has completed it.
