@@ -8,7 +8,7 @@ pub(super) mod status;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValue;
 use serde_json::json;
 use usage_metrics::package::Package;
 use usage_metrics::schema::json_schema;
@@ -19,7 +19,7 @@ use uuid::Uuid;
 use self::inspect::{Inspection, Question, inspect};
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::documents::{DEFAULT_MAX_BYTES, DocumentSplit, Source, sources};
-use crate::key_value::parse_word;
+use crate::key_value::words;
 use crate::metrics_recorder::{decision, store_problem};
 use crate::session::Session;
 use crate::view;
@@ -81,7 +81,10 @@ pub(crate) fn run(command: Command, session: &Session) -> Result {
         Command::Show(args) => show(&args, session),
         Command::Package => package(session),
         Command::Validate(args) => inspect(&args, Question::Validate, session),
-        Command::Lint(args) => lint(&args, session),
+        Command::Lint(Lint { inspection, deny_warnings }) => {
+            let question = if deny_warnings { Question::LintStrictly } else { Question::Lint };
+            inspect(&inspection, question, session)
+        }
         Command::Merge(args) => merge(&args, session),
         Command::Export(args) => export_packages(&args, session),
         Command::View(args) => open_view(&args, session),
@@ -179,11 +182,6 @@ pub(crate) struct Lint {
     /// Exit with code 1 on any warning
     #[arg(long)]
     deny_warnings: bool,
-}
-
-fn lint(args: &Lint, session: &Session) -> Result {
-    let question = if args.deny_warnings { Question::LintStrictly } else { Question::Lint };
-    inspect(&args.inspection, question, session)
 }
 
 /// Show metrics in the browser
@@ -320,13 +318,13 @@ Examples:
 pub(crate) struct Export {
     /// Output format
     #[arg(long, short, value_name = "FORMAT", default_value = "json",
-          value_parser = PossibleValuesParser::new([
+          value_parser = words::<export::Format>([
               PossibleValue::new("json").help("An array of packages"),
               PossibleValue::new("ndjson").help("One package per line"),
               PossibleValue::new("csv").help("One row per entry"),
               PossibleValue::new("prometheus").help("Prometheus text with running totals"),
               PossibleValue::new("otlp").help("OTLP JSON with delta sums"),
-          ]).try_map(parse_word::<export::Format>))]
+          ]))]
     format: export::Format,
     /// Files, folders, or `-` for stdin
     #[arg(value_name = "PATH")]

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValue;
 use mcp_client::Client;
 use serde_json::Value;
 use task_loop::approval_gate::PreApprovals;
@@ -20,7 +20,7 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use super::chat::archive::{ChatArchive, ResumedChat};
 use super::mcp::project;
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
-use crate::key_value::parse_word;
+use crate::key_value::words;
 use crate::prompt::standard_input;
 use crate::runtime::{Signals, StopSignal};
 use crate::session::Session;
@@ -82,10 +82,10 @@ pub(crate) struct TaskOptions {
     #[arg(long, short, value_name = "ID")]
     pub(crate) model: Option<String>,
     /// API used to call the model
-    #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new([
+    #[arg(long, value_name = "FORM", value_parser = words::<ApiKind>([
         PossibleValue::new("chat").help("Chat completions API"),
         PossibleValue::new("responses").help("Responses API"),
-    ]).try_map(parse_word::<ApiKind>))]
+    ]))]
     api: Option<ApiKind>,
     /// Use the tools of this server only; can be repeated
     #[arg(long, value_name = "NAME")]

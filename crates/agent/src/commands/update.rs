@@ -122,7 +122,13 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result 
     download(&offer.member, &wanted, &place, name, session).await?;
     // Removed if the installation fails.
     let fresh = TempPath::try_from_path(&fresh).or_cannot("use", &fresh)?;
-    check_version(&fresh, &offer.version).await?;
+    let (found, expected) = (version(&fresh).await?, &offer.version);
+    if found != *expected {
+        let message = format!("the program reports version {found}, but {expected} was published");
+        return Err(
+            Diagnostic::peer(message).hint("nothing was changed; report this to the publisher")
+        );
+    }
     program.switch_to(&fresh)?;
     drop(lock);
     outcome(&own_version(), &offer.version, program, session)
@@ -179,15 +185,6 @@ fn own_version() -> Version {
 
 const MAX_WAIT: Duration = Duration::from_secs(10);
 const MAX_BYTES: u64 = 4096;
-
-async fn check_version(path: &Path, expected: &Version) -> Result {
-    let found = version(path).await?;
-    if found == *expected {
-        return Ok(());
-    }
-    let message = format!("the program reports version {found}, but {expected} was published");
-    Err(Diagnostic::peer(message).hint("nothing was changed; report this to the publisher"))
-}
 
 async fn version(path: &Path) -> Result<Version> {
     let said = tokio::time::timeout(MAX_WAIT, printed_version(path)).await;
