@@ -32,7 +32,6 @@ mod runtime;
 mod session;
 mod skills;
 mod table;
-mod task_error;
 mod task_printer;
 mod task_setup;
 mod terminal_person;

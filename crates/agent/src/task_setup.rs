@@ -14,7 +14,7 @@ use task_loop::approval_gate::{ApprovalGate, PreApprovals};
 use task_loop::chat_record::ToolChoice;
 use task_loop::conversation::Conversation;
 use task_loop::metrics::TaskMetrics;
-use task_loop::model::{ApiKind, Model};
+use task_loop::model::{ApiKind, Model, ModelError};
 use task_loop::person::Person;
 use task_loop::server_requests::{SamplingModel, ServerRequests};
 use task_loop::toolbox::plan::UpdatePlan;
@@ -40,7 +40,6 @@ use crate::skills::catalogue::Catalogue;
 use crate::skills::folders::SkillFolders;
 use crate::skills::log::SkillLog;
 use crate::skills::tool::LoadSkill;
-use crate::task_error::model_diagnostic;
 use crate::terminal_person::TerminalPerson;
 
 const OWN_SERVER: &str = "member";
@@ -361,4 +360,22 @@ fn check_name(name: &str, fleet: &McpServers) -> Result {
     let known = fleet.servers.entries().map(|entry| entry.name.as_str()).chain([OWN_SERVER]);
     Err(Diagnostic::usage(format!("unknown server `{name}`"))
         .did_you_mean(nearest(name, known), "list servers with `agent mcp list`"))
+}
+
+/// Why no model was found. `asked` is the model of the command line.
+fn model_diagnostic(error: &ModelError, asked: Option<&str>, member: &Member) -> Diagnostic {
+    match error {
+        ModelError::Service { error, .. } => member.diagnostic(error),
+        ModelError::Unknown { nearest, .. } => {
+            let configured = member.settings.model.as_ref().filter(|_| asked.is_none());
+            Diagnostic::configuration(error.to_string())
+                .hints(configured.map(|model| format!("the model is set by {}", model.place)))
+                .did_you_mean(nearest.as_deref(), "list models with `agent models`")
+        }
+        ModelError::None { .. } => {
+            Diagnostic::peer(error.to_string()).hint("list models with `agent models`").hint(
+                "on your own service, add a provider to gateway.yaml; see `agent gateway example`",
+            )
+        }
+    }
 }

@@ -34,9 +34,9 @@ use crate::session::Session;
 pub(super) use self::amount::in_credits;
 pub(super) use self::file::Location;
 pub(super) use self::first_config::{FirstConfig, SNIPPET, write_if_missing};
-pub(super) use self::local_servers::{
-    DetectedServer, Server, as_if_configured, candidates, detect, merge, named,
-};
+#[cfg(feature = "local-model")]
+pub(super) use self::local_servers::as_if_configured;
+pub(super) use self::local_servers::{DetectedServer, Server, candidates, detect, merge, named};
 pub(super) use self::migrate::bring_up_to_date;
 pub(super) use self::moment::now;
 pub(super) use self::operator_store::{actor, key_hasher};

@@ -24,8 +24,7 @@ use crate::key_value::words;
 use crate::prompt::standard_input;
 use crate::runtime::{Signals, StopSignal};
 use crate::session::Session;
-use crate::task_error::end_diagnostic;
-use crate::task_printer::TaskPrinter;
+use crate::task_printer::{TaskPrinter, end_diagnostic};
 use crate::task_setup::{TaskLimits, TaskRequest, TaskSetup};
 use crate::{attachments, config};
 

@@ -15,7 +15,7 @@ use reedline::{
     ReedlineMenu, Signal, Span, Suggestion, ValidationResult, Validator, default_emacs_keybindings,
 };
 
-use super::library::Library;
+use super::library::{Completion, Library};
 use super::slash_command;
 use crate::config::made_folder_of;
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
@@ -27,7 +27,6 @@ pub(super) const CONTINUATION_PROMPT: &str = ". ";
 const MAX_HISTORY: usize = 2000;
 /// Timeout for the engine to restore the terminal.
 const MAX_STOP: Duration = Duration::from_secs(1);
-/// The engine's name for the command menu.
 const MENU: &str = "commands";
 
 pub(super) struct Editor {
@@ -167,25 +166,19 @@ impl Completer for Commands {
         let fitting = begun.strip_prefix('/').into_iter().flat_map(|begun| {
             slash_command::ALL.iter().filter(move |(name, ..)| name.starts_with(begun))
         });
-        let suggestions: Vec<Suggestion> = fitting
-            .map(|(name, _, does, _)| Suggestion {
-                value: format!("/{name}"),
-                description: Some((*does).to_owned()),
-                span: Span::new(0, at),
-                append_whitespace: true,
-                ..Suggestion::default()
-            })
-            .collect();
+        let own = fitting
+            .map(|(name, _, does, _)| Completion::new(format!("/{name}"), (*does).to_owned()));
         let (from, more) =
             self.library.as_ref().map(|library| library.suggest(begun)).unwrap_or_default();
-        let more = more.into_iter().map(|one| Suggestion {
+        let all = own.map(|one| (0, one)).chain(more.into_iter().map(|one| (from, one)));
+        let suggestions = all.map(|(from, one)| Suggestion {
             value: one.value,
             description: Some(one.about),
             span: Span::new(from, at),
             append_whitespace: one.is_whole,
             ..Suggestion::default()
         });
-        CompletionResult::fresh(suggestions.into_iter().chain(more).collect::<Vec<_>>())
+        CompletionResult::fresh(suggestions.collect::<Vec<_>>())
     }
 }
 

@@ -40,7 +40,6 @@ enum InputSource {
     Attended(mpsc::Receiver<Result<InputEvent>>),
 }
 
-/// A line of an attended conversation.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum AttendedLine {

@@ -24,12 +24,10 @@ use crate::mcp::task_file::KeptTask;
 use crate::output::DIM;
 use crate::runtime::{Signals, StopSignal};
 use crate::table::counted;
-use crate::task_error::end_diagnostic;
-use crate::task_printer::{TaskPrinter, shortened};
+use crate::task_printer::{TaskPrinter, end_diagnostic, shortened};
 
 /// Maximum length of the last message shown on resume, in characters.
 const MAX_LAST_CHARS: usize = 60;
-/// Maximum number of tasks polled per message.
 const MAX_TASKS: usize = 8;
 const TASK_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -241,7 +239,6 @@ impl ChatSession<'_> {
         note("its result is attached");
     }
 
-    /// Whether there are no messages yet.
     fn is_empty(&self) -> bool {
         self.conversation.messages().iter().all(|one| matches!(one, Message::System { .. }))
     }

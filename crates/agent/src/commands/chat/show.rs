@@ -1,6 +1,5 @@
 //! Output of chat commands.
 
-use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -29,14 +28,13 @@ use crate::task_printer::{shortened, size};
 
 /// Timeout for storing the current counts.
 const FLUSH: Duration = Duration::from_millis(500);
-/// Maximum length of a message in a list.
 const MAX_EXCERPT_CHARS: usize = 200;
 
 pub(super) fn help(chat: &ChatSession<'_>) -> Result {
     let all =
         slash_command::ALL.iter().map(|(name, _, does, _)| json!({"name": name, "does": does}));
     let value = json!({"type": "help", "commands": all.collect::<Value>()});
-    print(chat, value, slash_command::help())
+    chat.print(value, slash_command::help())
 }
 
 pub(super) async fn models(chat: &ChatSession<'_>) -> Result {
@@ -59,14 +57,14 @@ pub(super) async fn models(chat: &ChatSession<'_>) -> Result {
             one.context_length.map_or_else(unknown, grouped),
         ]);
     }
-    print(chat, json!({"type": "models", "models": models}), rows.text())
+    chat.print(json!({"type": "models", "models": models}), rows.text())
 }
 
 pub(super) fn model(chat: &ChatSession<'_>) -> Result {
     let model = &chat.model;
     let (id, price) = (printable(&model.id), credits(model.price_micros));
     let note = format!("switched to {id}: {price} credits per call");
-    print_or_note(chat, json!({"type": "model", "model": model.id}), note)
+    chat.print_or_note(json!({"type": "model", "model": model.id}), note)
 }
 
 /// The tools offered to the model, or those that match these words.
@@ -103,7 +101,7 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result {
     let tokens: u32 = offered.iter().map(|tool| tool.tokens).sum();
     if chat.output().is_json() {
         let value = json!({"type": "tools", "tools": listed, "tokens": tokens, "all": all});
-        return print_json(chat, value);
+        return chat.print_json(value);
     }
     if found.is_some() && count == 0 {
         chat.output().note(format!("no tool matches `{}`", printable(words)));
@@ -129,9 +127,9 @@ pub(super) fn servers(chat: &ChatSession<'_>) -> Result {
     let servers: Vec<Value> = all.iter().map(|status| server_json(status, fleet)).collect();
     let value = json!({"type": "mcp", "servers": servers});
     if all.is_empty() {
-        return print_or_note(chat, value, "this conversation has no servers");
+        return chat.print_or_note(value, "this conversation has no servers");
     }
-    print(chat, value, format!("{}{}", table(&all), reasons(&all, fleet)))
+    chat.print(value, format!("{}{}", table(&all), reasons(&all, fleet)))
 }
 
 pub(super) async fn cost(chat: &ChatSession<'_>) -> Result {
@@ -140,7 +138,7 @@ pub(super) async fn cost(chat: &ChatSession<'_>) -> Result {
     if chat.output().is_json() {
         let available = me.as_ref().ok().map(|me| me.available_micros);
         let value = json!({"type": "cost", "spent": spent, "available_micros": available});
-        return print_json(chat, value);
+        return chat.print_json(value);
     }
     let lines = [
         ("model calls", spent.model_calls.to_string()),
@@ -171,7 +169,7 @@ pub(super) fn metrics(chat: &ChatSession<'_>) -> Result {
     let (_, decision) = metrics_recorder::decision(chat.session)?;
     if decision.mode != Mode::Local {
         let note = "Recording is off. Turn it on with `agent metrics on`.";
-        return print_or_note(chat, json!({"type": "metrics", "recording": false}), note);
+        return chat.print_or_note(json!({"type": "metrics", "recording": false}), note);
     }
     let _ = chat.setup.recorder.flush(FLUSH);
     let drafts = drafts(chat.session)?;
@@ -181,7 +179,7 @@ pub(super) fn metrics(chat: &ChatSession<'_>) -> Result {
     };
     if chat.output().is_json() {
         let package: Value = serde_json::from_slice(&next.to_bytes()).unwrap_or_default();
-        return print_json(chat, json!({"type": "metrics", "recording": true, "package": package}));
+        return chat.print_json(json!({"type": "metrics", "recording": true, "package": package}));
     }
     chat.output().bytes(&next.to_bytes())?;
     if drafts.len() > 1 {
@@ -197,13 +195,12 @@ pub(super) fn history(chat: &ChatSession<'_>) -> Result {
     let said: Vec<&Message> = said.collect();
     let value = json!({"type": "history", "messages": said});
     if said.is_empty() {
-        return print_or_note(chat, value, "No messages yet.");
+        return chat.print_or_note(value, "No messages yet.");
     }
     let lines: Vec<(&str, String)> = said.into_iter().map(excerpt).collect();
-    print(chat, value, fields(&lines))
+    chat.print(value, fields(&lines))
 }
 
-/// Writes the conversation as Markdown to a new file.
 pub(super) fn save(chat: &ChatSession<'_>, file: &str) -> Result {
     let id = chat.record.id();
     let path = match (file, file.strip_prefix("~/"), &chat.session.environment.home) {
@@ -224,7 +221,7 @@ pub(super) fn save(chat: &ChatSession<'_>, file: &str) -> Result {
             .hints(hint.map(str::to_owned))
     })?;
     let value = json!({"type": "saved", "path": path.to_string_lossy()});
-    print_or_note(chat, value, format!("saved to {shown}"))
+    chat.print_or_note(value, format!("saved to {shown}"))
 }
 
 /// The author of a message, and its beginning.
@@ -244,23 +241,4 @@ pub(super) fn excerpt(message: &Message) -> (&'static str, String) {
     let text: Vec<&str> = text.split_whitespace().collect();
     let text = text.join(" ") + &attached.concat();
     (who, shortened(&printable(&text), MAX_EXCERPT_CHARS))
-}
-
-/// Prints the text, or the JSON response to a program.
-fn print(chat: &ChatSession<'_>, value: Value, text: String) -> Result {
-    if chat.output().is_json() { print_json(chat, value) } else { chat.output().text(text) }
-}
-
-/// Prints a note, or the JSON response to a program.
-pub(super) fn print_or_note(chat: &ChatSession<'_>, value: Value, note: impl Display) -> Result {
-    if chat.output().is_json() {
-        return print_json(chat, value);
-    }
-    chat.output().note(note);
-    Ok(())
-}
-
-/// Prints the JSON response to a program, without secrets.
-pub(super) fn print_json(chat: &ChatSession<'_>, value: Value) -> Result {
-    chat.output().json_line(&chat.setup.fleet.shown.json(value))
 }

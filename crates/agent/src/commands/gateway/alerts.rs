@@ -1,21 +1,14 @@
 //! `agent gateway alerts`: sent alerts, and a test of the channels.
 
-use std::time::Duration;
-
 use clap::Subcommand;
 use gateway::rfc3339;
 use gateway_store::AlertDelivery;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 
 use super::moment::shown;
-use super::operator_store::{Context, OperatorStore};
+use super::operator_store::{Context, OperatorStore, wait_for};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::table::Table;
-
-/// Timeout of a test delivery, and the poll interval.
-const MAX_WAIT: Duration = Duration::from_secs(30);
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// List alerts and test their delivery
 #[derive(Debug, Subcommand)]
@@ -63,15 +56,12 @@ async fn test(books: &OperatorStore<'_>) -> Result<Vec<AlertDelivery>> {
     books.processes().await?;
     let alerts = books.config.alerts.as_ref();
     let id = books.operator().test_alert(alerts).await?;
-    let until = Instant::now() + MAX_WAIT;
-    loop {
-        let rows = books.store.alerts(id + 1, 1).await?;
-        let is_tried = |row: &AlertDelivery| row.outcome.is_some() || !row.error.is_empty();
-        if rows.iter().all(is_tried) || Instant::now() >= until {
-            return Ok(rows);
-        }
-        sleep(POLL_INTERVAL).await;
-    }
+    let is_tried = |row: &AlertDelivery| row.outcome.is_some() || !row.error.is_empty();
+    wait_for(
+        async || Ok(books.store.alerts(id + 1, 1).await?),
+        |rows: &Vec<AlertDelivery>| rows.iter().all(is_tried),
+    )
+    .await
 }
 
 fn table(rows: &[AlertDelivery]) -> Table {

@@ -88,7 +88,6 @@ async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
     findings
 }
 
-/// Opens the database.
 async fn open(config: &Config) -> Result<(Finding, Store), Finding> {
     let what = match &config.database {
         Database::Sqlite { path, .. } => path.display().to_string(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use task_loop::untrusted::printable;
+use wire::download::is_name;
 use wire::media::Artifact;
 
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
@@ -17,13 +18,12 @@ use crate::member::retry::RetryingMember;
 /// Reads an artifact whole. Fails if it does not match the declared digest and size.
 pub(super) async fn read(service: &RetryingMember<'_>, artifact: &Artifact) -> Result<Bytes> {
     let id = &artifact.id;
-    let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let wrong = |what: &str| {
         let message =
             format!("{what} of {} does not match the one the service announced", printable(id));
         Diagnostic::peer(message).hint("nothing was written")
     };
-    if !is_id || id.is_empty() {
+    if !is_name(id) {
         return Err(wrong("the id"));
     }
     let bytes = service.get(&format!("/media/artifacts/{id}")).await?.body;

@@ -11,7 +11,6 @@ use task_loop::toolbox::Toolbox;
 
 use super::{LIST_TIMEOUT, Library, MAX_TEXT_BYTES, append, rendered};
 
-/// Maximum number of watched resources per conversation.
 const MAX_WATCHED: usize = 8;
 const UNWATCH_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -75,7 +74,6 @@ impl Library {
         names
     }
 
-    /// Ends all subscriptions.
     pub(in crate::commands::chat) async fn unwatch(&self) {
         let watched = std::mem::take(&mut *self.watched());
         let all = async {
