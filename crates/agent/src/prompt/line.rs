@@ -6,6 +6,7 @@
 //! it waits for a key, reads ahead, and shows the line, which may hold a secret.
 
 use std::io::{self, IsTerminal, Stdin, Write};
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::termios::{
@@ -32,8 +33,8 @@ pub(crate) fn is_possible() -> bool {
 }
 
 /// Standard input, which can be waited for.
-pub(super) fn watched_input() -> io::Result<AsyncFd<Stdin>> {
-    AsyncFd::with_interest(io::stdin(), Interest::READABLE)
+pub(super) fn watched_input() -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(rustix::io::dup(io::stdin())?, Interest::READABLE)
 }
 
 /// Shows the prompt and reads a line, of which only the length is shown unless it is the

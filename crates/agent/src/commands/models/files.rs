@@ -46,7 +46,6 @@ Examples:
   PIP_INDEX_URL=https://pip.example/simple agent models pull smollm2-135m")]
     Pull {
         /// Model name from `agent models local`
-        #[arg(value_name = "NAME")]
         name: String,
     },
     Add(Add),
@@ -138,7 +137,6 @@ Examples:
   agent models add ./some-model.Q8_0.gguf --name some-model")]
 pub(crate) struct Add {
     /// Path of the GGUF file
-    #[arg(value_name = "PATH")]
     path: PathBuf,
     /// Model name [default: the file name without its extension]
     #[arg(long, value_name = "NAME")]
@@ -191,7 +189,6 @@ Examples:
   agent models remove smollm2-135m --yes")]
 pub(crate) struct Remove {
     /// Model name
-    #[arg(value_name = "NAME")]
     name: String,
     /// Skip the confirmation
     #[arg(long, short)]

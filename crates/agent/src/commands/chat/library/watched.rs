@@ -40,7 +40,7 @@ impl Library {
 
     /// Appends the changed watched resources to a message, up to its size limit. Returns their
     /// names.
-    pub(in crate::commands::chat) async fn with_changes(
+    pub(crate) async fn with_changes(
         &self,
         said: &mut UserInput,
         toolbox: &Toolbox,
@@ -74,7 +74,7 @@ impl Library {
         names
     }
 
-    pub(in crate::commands::chat) async fn unwatch(&self) {
+    pub(crate) async fn unwatch(&self) {
         let watched = std::mem::take(&mut *self.watched());
         let all = async {
             for WatchedResource { server, uri, .. } in watched {
