@@ -41,13 +41,11 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
 }
 
 fn only_sqlite(config: &Config, tool: &str) -> Result {
-    match config.database {
-        Database::Sqlite { .. } => Ok(()),
-        Database::Postgres { .. } => {
-            Err(Diagnostic::failed("the database is PostgreSQL, which has its own backup tools")
-                .hint(format!("use `{tool}`")))
-        }
+    if matches!(config.database, Database::Sqlite { .. }) {
+        return Ok(());
     }
+    Err(Diagnostic::failed("the database is PostgreSQL, which has its own backup tools")
+        .hint(format!("use `{tool}`")))
 }
 
 /// Restore the SQLite database from a backup
