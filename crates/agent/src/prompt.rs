@@ -3,6 +3,8 @@
 pub(crate) mod line;
 
 use std::io::{self, BufRead, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::line::LineInput;
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
@@ -88,34 +90,58 @@ pub(crate) async fn line_meanwhile(
     before: TypedAhead,
     most: u64,
 ) -> Option<String> {
-    if before == TypedAhead::Forgotten {
-        // Without a terminal there is nothing to discard.
-        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-    }
-    // If the terminal is gone, the read fails as well.
-    let mut err = anstream::stderr().lock();
-    let _ = write!(err, "{question} ").and_then(|()| err.flush());
-    drop(err);
-    let mut unanswered = UnansweredQuestion { is_answered: false };
-    let has_line = async { line::watched_input()?.readable().await.map(drop) }.await;
-    unanswered.is_answered = true;
-    has_line.ok()?;
-    // The terminal passes on complete lines only, so this does not block.
-    let mut answer = String::new();
-    let read = io::stdin().lock().take(most).read_line(&mut answer);
-    matches!(read, Ok(1..)).then_some(answer)
+    let mut given_up = AbandonGuard::default();
+    let is_given_up = Arc::clone(&given_up.flag);
+    let reading = tokio::task::spawn_blocking(move || {
+        if before == TypedAhead::Forgotten {
+            // Without a terminal there is nothing to discard.
+            let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+        }
+        // If the terminal is gone, the read fails as well.
+        let mut err = anstream::stderr().lock();
+        let _ = write!(err, "{question} ").and_then(|()| err.flush());
+        drop(err);
+        if !wait_for_line(&is_given_up) {
+            return None;
+        }
+        let mut answer = String::new();
+        let read = io::stdin().lock().take(most).read_line(&mut answer);
+        matches!(read, Ok(1..)).then_some(answer)
+    });
+    let answer = reading.await.ok().flatten();
+    given_up.is_answered = true;
+    answer
 }
 
-/// A question on the screen.
-struct UnansweredQuestion {
+#[derive(Debug, Default)]
+struct AbandonGuard {
+    flag: Arc<AtomicBool>,
     is_answered: bool,
 }
 
-impl Drop for UnansweredQuestion {
+impl Drop for AbandonGuard {
     fn drop(&mut self) {
+        self.flag.store(true, Ordering::Release);
         if !self.is_answered {
-            // The next output starts on a new line.
+            // The question stays unanswered; the next output starts on a new line.
             crate::output::aside("");
+        }
+    }
+}
+
+fn wait_for_line(is_given_up: &AtomicBool) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = io::stdin();
+    let tick = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    loop {
+        if is_given_up.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut watched, Some(&tick)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            // Input after the reader has gone is for others.
+            _ => return !is_given_up.load(Ordering::Acquire),
         }
     }
 }

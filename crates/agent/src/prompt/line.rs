@@ -6,14 +6,14 @@
 //! it waits for a key, reads ahead, and shows the line, which may hold a secret.
 
 use std::io::{self, IsTerminal, Stdin, Write};
-use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
 
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
 
 /// Maximum length of a line; the rest is discarded.
 const MAX_LINE_BYTES: usize = 64 * 1024;
@@ -32,27 +32,53 @@ pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Standard input, which can be waited for.
-pub(super) fn watched_input() -> io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::with_interest(rustix::io::dup(io::stdin())?, Interest::READABLE)
-}
-
 /// Shows the prompt and reads a line, of which only the length is shown unless it is the
 /// beginning of one of the words. Earlier input is discarded.
 pub(crate) async fn read(prompt: String, words: Words) -> io::Result<LineInput> {
+    let (stop, stopped) = UnixStream::pair()?;
+    let (tell, told) = oneshot::channel();
+    let reading = std::thread::Builder::new().name("line".to_owned()).spawn(move || {
+        // The receiver is gone if the read was cancelled.
+        let _ = tell.send(read_until(&prompt, Editor::new(words), &stopped));
+    })?;
+    let _reader = Reader { stop: Some(stop), reading: Some(reading) };
+    told.await.unwrap_or(Ok(LineInput::Ended))
+}
+
+/// The reading thread. Dropping this stops it and restores the terminal.
+struct Reader {
+    stop: Option<UnixStream>,
+    reading: Option<JoinHandle<()>>,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // Closing one end wakes the other at once, so this does not block.
+        drop(self.stop.take());
+        if let Some(reading) = self.reading.take() {
+            let _ = reading.join();
+        }
+    }
+}
+
+fn read_until(prompt: &str, mut editor: Editor, stopped: &UnixStream) -> io::Result<LineInput> {
     let mut raw = RawTerminal::begin()?;
-    raw.show(&prompt);
-    let input = watched_input()?;
-    let mut editor = Editor::new(words);
+    raw.show(prompt);
     let mut buffer = [0; PIECE_BYTES];
+    let input = io::stdin();
     loop {
-        let mut ready = input.readable().await?;
+        let mut watched = [PollFd::new(&input, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+        match poll(&mut watched, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            other => other?,
+        };
+        let [typed, stop] = watched.map(|watched| watched.revents());
+        if !stop.is_empty() {
+            return Ok(LineInput::Ended);
+        }
         let count = match rustix::io::read(&input, &mut buffer) {
-            Err(Errno::INTR) => continue,
-            Ok(0) | Err(Errno::AGAIN) if !ready.ready().is_read_closed() => {
-                ready.clear_ready();
-                continue;
-            }
+            Ok(0) if typed.contains(PollFlags::IN) && !typed.contains(PollFlags::HUP) => continue,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => continue,
             Ok(0) | Err(_) => return Ok(raw.end(LineInput::Ended)),
             Ok(count) => count,
         };
@@ -80,7 +106,7 @@ impl RawTerminal {
         let mut modes = before.clone();
         // Signals stay on: Ctrl-C cancels.
         modes.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
-        // Reads do not block.
+        // Reads do not block: poll waits for input.
         modes.special_codes[SpecialCodeIndex::VMIN] = 0;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(&input, OptionalActions::Flush, &modes)?;

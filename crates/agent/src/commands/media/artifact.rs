@@ -41,13 +41,9 @@ pub(super) fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 0 {
         return path.to_owned();
     }
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let mut name = format!("{stem}-{}", number + 1);
-    if let Some(extension) = path.extension() {
-        name.push('.');
-        name.push_str(&extension.to_string_lossy());
-    }
-    path.with_file_name(name)
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{}", number + 1));
+    path.with_file_name(name).with_added_extension(path.extension().unwrap_or_default())
 }
 
 /// Fails if the path holds something that must be kept.
