@@ -42,8 +42,7 @@ Examples:
   agent doctor                Check your setup
 
 Run `agent help COMMAND` for details.",
-    disable_help_subcommand = true,
-    arg_required_else_help = true
+    disable_help_subcommand = true
 )]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -153,7 +153,7 @@ impl Transfer<'_> {
                 Err(Failure::StartOver { reason }) => {
                     part.clear()?;
                     origin = Origin::default();
-                    tries.without_pause(&reason, part)?;
+                    tries.next(&reason, None, part)?;
                 }
                 Err(Failure::Again { reason, after }) => {
                     let pause = tries.next(&reason, after, part)?;
@@ -229,23 +229,11 @@ impl<'a> Attempts<'a> {
             (self.furthest, self.fruitless) = (part.length(), 0);
         }
         self.fruitless += 1;
-        self.judge(reason, part)?;
+        if self.fruitless >= self.limits.fruitless || self.made >= self.limits.tries {
+            return Err(part.given_up(reason));
+        }
         let doubled = self.limits.pause.saturating_mul(1 << (self.fruitless - 1).min(16));
         Ok(after.unwrap_or(doubled).min(self.limits.longest_pause))
-    }
-
-    /// The next attempt starts over, at once.
-    fn without_pause(&mut self, reason: &str, part: &Part) -> Result<(), Error> {
-        self.made += 1;
-        self.fruitless += 1;
-        self.judge(reason, part)
-    }
-
-    fn judge(&self, reason: &str, part: &Part) -> Result<(), Error> {
-        if self.fruitless < self.limits.fruitless && self.made < self.limits.tries {
-            return Ok(());
-        }
-        Err(part.given_up(reason))
     }
 }
 
@@ -307,36 +295,29 @@ impl Error {
             return member.diagnostic(trouble);
         }
         let what = format!("cannot download {}", printable(name));
-        let of = match self {
-            Self::Exists { .. }
-            | Self::Folder { .. }
-            | Self::Busy { .. }
-            | Self::Foreign { .. }
-            | Self::NoRoom { .. }
-            | Self::File { .. } => Diagnostic::failed(what),
-            _ => Diagnostic::peer(what),
-        };
-        let of = of.because(self);
+        let here = Diagnostic::failed(&what).because(self);
+        let there = Diagnostic::peer(what).because(self);
         match self {
             Self::Exists { .. } => {
-                of.hint("replace it with `--force`, or choose another path with `--output`")
+                here.hint("replace it with `--force`, or choose another path with `--output`")
             }
-            Self::Busy { .. } => of.hint("wait for it, or stop it"),
+            Self::Busy { .. } => here.hint("wait for it, or stop it"),
             Self::Foreign { path } => {
-                of.hint(format!("check it, then remove it: {}", path.display()))
+                here.hint(format!("check it, then remove it: {}", path.display()))
             }
             Self::NoRoom { needed_bytes: 0, .. } => {
-                of.hint("free up disk space, then run the same command to resume the download")
+                here.hint("free up disk space, then run the same command to resume the download")
             }
-            Self::NoRoom { needed_bytes, .. } => of.hint(format!("free up {needed_bytes} bytes")),
+            Self::NoRoom { needed_bytes, .. } => here.hint(format!("free up {needed_bytes} bytes")),
+            Self::Folder { .. } | Self::File { .. } => here,
             Self::WrongSize { .. } | Self::TooLong { .. } | Self::WrongDigest { .. } => {
-                of.hint("the download was discarded; report this to the operator of the service")
+                there.hint("the download was discarded; report this to the operator of the service")
             }
-            Self::Page => of.hint("a proxy or a Wi-Fi portal may require a sign-in"),
+            Self::Page => there.hint("a proxy or a Wi-Fi portal may require a sign-in"),
             Self::GaveUp { got, part, .. } if *got > 0 => {
-                of.hint(format!("run the same command to resume {}", part.display()))
+                there.hint(format!("run the same command to resume {}", part.display()))
             }
-            _ => of,
+            _ => there,
         }
     }
 }

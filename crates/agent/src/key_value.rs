@@ -1,5 +1,6 @@
 //! `KEY=VALUE` options: a value that is valid JSON is parsed, any other is a string.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use task_loop::untrusted::printable;
@@ -25,9 +26,11 @@ pub(crate) fn object(pairs: &[String], noun: &str) -> Result<Map<String, Value>>
     Ok(object)
 }
 
-/// Parses a word as a JSON string, such as an enum value.
-pub(crate) fn parse_word<T: DeserializeOwned>(word: String) -> Result<T, serde_json::Error> {
-    serde_json::from_value(Value::String(word))
+/// Accepts these words, which are the values of an enum in JSON.
+pub(crate) fn words<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    known: impl Into<PossibleValuesParser>,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(known).try_map(|word| serde_json::from_value(Value::String(word)))
 }
 
 #[cfg(test)]

@@ -46,7 +46,6 @@ mod system {
 
     use super::{Keychain, SERVICE, UnlockDialog};
 
-    /// Timeout of the unlock dialog.
     const MAX_DIALOG_SECONDS: u64 = 60;
 
     /// Secrets are sent unencrypted: only this user can read the session bus.
@@ -60,7 +59,6 @@ mod system {
         HashMap::from([("service", SERVICE), ("account", account)])
     }
 
-    /// Runs an operation on the unlocked item of an account.
     fn with_item<T>(
         keychain: Keychain,
         account: &str,

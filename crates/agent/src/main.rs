@@ -32,11 +32,9 @@ mod runtime;
 mod session;
 mod skills;
 mod table;
-mod task_error;
 mod task_printer;
 mod task_setup;
 mod terminal_person;
-mod usage_table;
 mod view;
 mod wrap;
 

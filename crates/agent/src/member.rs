@@ -80,16 +80,17 @@ fn refusal(
 ) -> Diagnostic {
     // Error messages of services are bounded already.
     let message = escaped(&detail.message);
+    let is = |code: Code| detail.code.as_deref() == Some(code.as_str());
     let diagnostic = match status.as_u16() {
         401 => Diagnostic::sign_in(format!("{} rejected the key", settings.base_url.value))
             .cause(message)
             .hints(settings.key.as_ref().map(|key| format!("check the key: {}", key.place)))
             .hint(settings.how_to_set_key())
             .hint("ask an operator to create a key with `agent gateway key create`"),
+        402 if is(Code::BudgetReached) => {
+            Diagnostic::failed(message).hint("see your budgets with `agent me`")
+        }
         402 => {
-            if detail.code.as_deref() == Some(Code::BudgetReached.as_str()) {
-                return Diagnostic::failed(message).hint("see your budgets with `agent me`");
-            }
             let missing = detail.needed_micros.zip(detail.available_micros);
             let missing = missing.map(|(needed, available)| {
                 let (needed, available) = (credits(needed), credits(available));
@@ -99,7 +100,9 @@ fn refusal(
                 .hint("see your account with `agent me`")
                 .hint("ask an operator to add credit with `agent gateway member top-up`")
         }
-        403 => forbidden(message, detail),
+        403 if is(Code::ScopeMissing) || is(Code::ModelNotAllowed) => Diagnostic::failed(message)
+            .hint("see the permissions of the key with `agent me`")
+            .hint("ask an operator to change them with `agent gateway key change`"),
         429 => {
             let wait = retry_after
                 .map_or_else(String::new, |wait| format!("; retry in {} s", wait.as_secs()));
@@ -114,15 +117,4 @@ fn refusal(
     let request = detail.request_id.as_deref().filter(|_| status.as_u16() >= 500);
     diagnostic
         .hints(request.map(|id| format!("give the operator this request id: {}", printable(id))))
-}
-
-fn forbidden(message: String, detail: &ErrorDetail) -> Diagnostic {
-    let is = |code: Code| detail.code.as_deref() == Some(code.as_str());
-    let of = Diagnostic::failed(message);
-    if is(Code::ScopeMissing) || is(Code::ModelNotAllowed) {
-        of.hint("see the permissions of the key with `agent me`")
-            .hint("ask an operator to change them with `agent gateway key change`")
-    } else {
-        of
-    }
 }

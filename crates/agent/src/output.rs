@@ -109,6 +109,22 @@ impl Output {
         if self.is_json() { self.json(value) } else { self.text(text) }
     }
 
+    /// Prints a note, or the value with `--json`.
+    pub(crate) fn print_or_note(&self, value: &impl Serialize, note: impl Display) -> Result {
+        if self.is_json() {
+            return self.json(value);
+        }
+        self.note(note);
+        Ok(())
+    }
+
+    /// Prints a note for a person; with `--json` nothing.
+    pub(crate) fn tell(&self, text: impl Display) {
+        if !self.is_json() {
+            self.note(text);
+        }
+    }
+
     pub(crate) fn markdown(&self, page: &str) -> Result {
         self.print(&serde_json::json!({ "markdown": page }), page)
     }

@@ -55,11 +55,8 @@ impl Table {
 
     /// Prints the value for programs; for people the table, or a note if it has no rows.
     pub(crate) fn print(&self, output: &Output, value: &impl Serialize, none: &str) -> Result {
-        if self.rows.len() > 1 || output.is_json() {
-            return output.print(value, self.text());
-        }
-        output.note(none);
-        Ok(())
+        let is_empty = self.rows.len() == 1;
+        if is_empty { output.print_or_note(value, none) } else { output.print(value, self.text()) }
     }
 
     /// The rows, broken into lines of `width` columns if there is a width.

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use task_loop::conversation::Call;
+use task_loop::end::TaskEnd;
 use task_loop::event::{Event, Listener};
 use task_loop::member::credits;
 use task_loop::toolbox::CallOutcome;
@@ -11,9 +12,10 @@ use task_loop::toolbox::plan::{self, Plan, StepState};
 use task_loop::{Sanitizer, TaskUsage};
 use usage_metrics::catalogue::ToolOutcome;
 
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::markdown::Renderer;
 use crate::mcp::reporter::Reporter;
+use crate::member::Member;
 use crate::output::{DIM, ERROR, GOOD, Output, USUAL_COLUMNS, WARNING};
 use crate::table::counted;
 
@@ -38,7 +40,7 @@ pub(crate) struct TaskPrinter {
     /// The lines of the unfinished block on the screen, which is redrawn with each piece.
     preview_lines: usize,
     /// Why the output could not be written.
-    pub(crate) trouble: Option<Diagnostic>,
+    trouble: Option<Diagnostic>,
 }
 
 impl TaskPrinter {
@@ -61,15 +63,22 @@ impl TaskPrinter {
         self.is_streaming = false;
     }
 
-    pub(crate) fn is_streaming(&self) -> bool {
-        self.is_streaming
+    /// Prints the answer unless it was printed as it arrived. Fails if any output could not be
+    /// written.
+    pub(crate) fn finish(self, answer: &str) -> Result {
+        if !self.is_streaming && !self.output.is_json() && !answer.is_empty() {
+            let answer = self.shown.whole(answer);
+            let end = if answer.ends_with('\n') { "" } else { "\n" };
+            self.output.bytes(format!("{answer}{end}").as_bytes())?;
+        }
+        self.trouble.map_or(Ok(()), Err)
     }
 
     fn print_text(&mut self, text: &str) {
         if !self.is_streaming {
             return;
         }
-        self.quiet();
+        self.reporter.done_waiting();
         let text = self.shown.whole(text);
         let output = &self.output;
         let new = || Renderer::new(output.columns().unwrap_or(USUAL_COLUMNS));
@@ -122,7 +131,7 @@ impl TaskPrinter {
 
     /// On stderr, on a new line.
     fn note(&mut self, text: &str) {
-        self.quiet();
+        self.reporter.done_waiting();
         self.end_line();
         self.output.note(text);
     }
@@ -143,13 +152,9 @@ impl TaskPrinter {
         self.reporter.waiting_for(what);
     }
 
-    fn quiet(&mut self) {
-        self.reporter.done_waiting();
-    }
-
     fn wait_for_calls(&mut self) {
         let line = match &*self.running {
-            [] => return self.quiet(),
+            [] => return self.reporter.done_waiting(),
             [(_, only)] => only.clone(),
             many => {
                 let names: Vec<&str> =
@@ -265,12 +270,31 @@ impl Listener for TaskPrinter {
             }
             Event::Finished { spent, .. } => {
                 self.running.clear();
-                self.quiet();
+                self.reporter.done_waiting();
                 self.end_line();
                 self.output.detail(used(spent));
             }
         }
     }
+}
+
+/// Why a task failed; `None` if it completed.
+pub(crate) fn end_diagnostic(end: &TaskEnd, member: &Member) -> Option<Diagnostic> {
+    let hint = match end {
+        TaskEnd::Completed => return None,
+        TaskEnd::Trouble(trouble) => return Some(member.diagnostic(trouble)),
+        TaskEnd::Cancelled => return Some(Diagnostic::interrupted(Exit::Interrupted)),
+        TaskEnd::Ended => return Some(Diagnostic::interrupted(Exit::Terminated)),
+        TaskEnd::Denied => {
+            "run it in a terminal to be asked, or approve calls in advance with `--approve SERVER`"
+        }
+        TaskEnd::Rounds { .. } => "set the limit with `--max-rounds`",
+        TaskEnd::Budget { .. } => "set the limit with `--max-credits`",
+        TaskEnd::TimedOut { .. } => "set the limit with `--max-time`",
+        TaskEnd::Empty | TaskEnd::Filtered => "",
+    };
+    let hint = Some(hint).filter(|hint| !hint.is_empty()).map(str::to_owned);
+    Some(Diagnostic::failed(format!("the task did not complete: {end}")).hints(hint))
 }
 
 pub(crate) fn used(spent: &TaskUsage) -> String {

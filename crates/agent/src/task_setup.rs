@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::Client;
-use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, Text, Verify};
+use mcp_client::config::{Endpoint, HttpEndpoint, ServerEntry, Text};
 use mcp_client::supervisor::ServerState;
 use task_loop::approval_gate::{ApprovalGate, PreApprovals};
 use task_loop::chat_record::ToolChoice;
 use task_loop::conversation::Conversation;
 use task_loop::metrics::TaskMetrics;
-use task_loop::model::{ApiKind, Model};
+use task_loop::model::{ApiKind, Model, ModelError};
 use task_loop::person::Person;
 use task_loop::server_requests::{SamplingModel, ServerRequests};
 use task_loop::toolbox::plan::UpdatePlan;
@@ -40,7 +40,6 @@ use crate::skills::catalogue::Catalogue;
 use crate::skills::folders::SkillFolders;
 use crate::skills::log::SkillLog;
 use crate::skills::tool::LoadSkill;
-use crate::task_error::model_diagnostic;
 use crate::terminal_person::TerminalPerson;
 
 const OWN_SERVER: &str = "member";
@@ -84,11 +83,11 @@ struct Skills {
 
 impl TaskSetup {
     /// Reads the profile. Nothing is connected yet.
-    pub(crate) fn load(wanted: TaskRequest, place: MessageSink, session: &Session) -> Result<Self> {
+    pub(crate) fn load(wanted: TaskRequest, session: &Session) -> Result<Self> {
         let settings = Settings::load(session)?;
         settings.key()?;
         let config = TaskConfig::load(session)?;
-        let mut fleet = McpServers::load(session, place)?;
+        let mut fleet = McpServers::load(session, MessageSink::Notes)?;
         fleet.servers.check_file()?;
         fleet.servers.report_problems(session);
         for name in wanted.tools.servers.iter().chain(&wanted.beforehand.servers) {
@@ -171,17 +170,11 @@ impl TaskSetup {
         let settings = &self.member.settings;
         let key = settings.key.as_ref().map(|key| format!("Bearer {}", key.value.value()));
         let bearer = key.map(|key| Text::literal(key).masked("Bearer …"));
+        let headers = bearer.map(|bearer| ("Authorization".to_owned(), bearer));
         let endpoint = HttpEndpoint {
-            url: Text::literal(&settings.mcp_url.value),
-            headers: bearer
-                .map(|bearer| ("Authorization".to_owned(), bearer))
-                .into_iter()
-                .collect(),
-            transport: HttpTransport::Streamable,
+            headers: headers.into_iter().collect(),
             skip_preflight: true,
-            verify: Verify::System,
-            client_cert: None,
-            auth: mcp_client::config::Auth::Static,
+            ..HttpEndpoint::new(&settings.mcp_url.value)
         };
         let mut entry = ServerEntry::new(OWN_SERVER, Endpoint::Http(Box::new(endpoint)));
         entry.parallel_calls = true;
@@ -367,4 +360,22 @@ fn check_name(name: &str, fleet: &McpServers) -> Result {
     let known = fleet.servers.entries().map(|entry| entry.name.as_str()).chain([OWN_SERVER]);
     Err(Diagnostic::usage(format!("unknown server `{name}`"))
         .did_you_mean(nearest(name, known), "list servers with `agent mcp list`"))
+}
+
+/// Why no model was found. `asked` is the model of the command line.
+fn model_diagnostic(error: &ModelError, asked: Option<&str>, member: &Member) -> Diagnostic {
+    match error {
+        ModelError::Service { error, .. } => member.diagnostic(error),
+        ModelError::Unknown { nearest, .. } => {
+            let configured = member.settings.model.as_ref().filter(|_| asked.is_none());
+            Diagnostic::configuration(error.to_string())
+                .hints(configured.map(|model| format!("the model is set by {}", model.place)))
+                .did_you_mean(nearest.as_deref(), "list models with `agent models`")
+        }
+        ModelError::None { .. } => {
+            Diagnostic::peer(error.to_string()).hint("list models with `agent models`").hint(
+                "on your own service, add a provider to gateway.yaml; see `agent gateway example`",
+            )
+        }
+    }
 }

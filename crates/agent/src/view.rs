@@ -1,8 +1,5 @@
 //! The page of `agent metrics view`: served on loopback, to clients that know its address,
 //! until it is interrupted.
-//!
-//! This file owns the socket, the secret address, the opened browser and the signals.
-//! [`server`] answers requests, [`data`] reads their data from the store.
 
 mod data;
 mod server;

@@ -12,7 +12,6 @@
 
 pub mod approval_gate;
 pub mod approval_memory;
-mod attacher;
 pub mod attachment;
 pub mod chat_record;
 mod context_window;
@@ -33,7 +32,7 @@ pub mod toolbox;
 pub mod untrusted;
 mod usage;
 
-pub use attacher::Attacher;
+pub use attachment::Attacher;
 pub use nearest::nearest;
 pub use sanitizer::Sanitizer;
 pub use task::{

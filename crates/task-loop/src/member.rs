@@ -1,7 +1,6 @@
 //! HTTP client of the member service: one address, one key, JSON responses and event streams.
 
 mod error;
-mod events;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,10 +16,11 @@ use mcp_client::config::Text;
 use mcp_client::transport::http_client::HttpClient;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use uuid::Uuid;
+use wire::sse::{Event, Splitter};
 
 pub use self::error::{MemberError, RetryAdvice};
-pub use self::events::{Events, data};
 
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
@@ -30,6 +30,7 @@ const SOON: Duration = Duration::from_secs(30);
 const LATER: Duration = Duration::from_mins(15);
 /// Idle timeout within a response.
 pub const MAX_SILENCE: Duration = Duration::from_mins(5);
+const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The charged cost of a response.
 pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
@@ -260,6 +261,57 @@ async fn read(body: Incoming, most: usize) -> Result<Bytes, MemberError> {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
         Ok(Err(error)) => Err(MemberError::Broken { reason: error.to_string() }),
         Err(_) => Err(MemberError::Late { after: MAX_SILENCE }),
+    }
+}
+
+/// A stream of events.
+#[derive(Debug)]
+pub struct Events {
+    pub headers: HeaderMap,
+    body: Incoming,
+    splitter: Splitter,
+    is_over: bool,
+}
+
+impl Events {
+    fn new(response: Response<Incoming>) -> Self {
+        let (parts, body) = response.into_parts();
+        let splitter = Splitter::new(MAX_EVENT_BYTES);
+        Self { headers: parts.headers, body, splitter, is_over: false }
+    }
+
+    /// The next event with data; `None` at the end of the stream. Skips keep-alive comments.
+    pub async fn next(&mut self) -> Result<Option<Event>, MemberError> {
+        loop {
+            match self.splitter.next() {
+                Some(Ok(event)) if event.data().is_empty() => continue,
+                Some(Ok(event)) => return Ok(Some(event)),
+                Some(Err(error)) => return Err(MemberError::Nonsense { what: error.to_string() }),
+                None if self.is_over => return Ok(None),
+                None => {}
+            }
+            let frame = tokio::time::timeout(MAX_SILENCE, self.body.frame()).await;
+            match frame.map_err(|_| MemberError::Late { after: MAX_SILENCE })? {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.splitter.push(data);
+                    }
+                }
+                Some(Err(error)) => return Err(MemberError::Broken { reason: error.to_string() }),
+                None => self.is_over = true,
+            }
+        }
+    }
+}
+
+/// The JSON of an event. An error event is an error.
+pub fn data(event: &Event) -> Result<Value, MemberError> {
+    let value: Value = serde_json::from_slice(&event.data()).map_err(|error| {
+        MemberError::Nonsense { what: format!("an event with invalid JSON: {error}") }
+    })?;
+    match value.get("error") {
+        Some(error) if !error.is_null() => Err(MemberError::in_stream(error)),
+        _ => Ok(value),
     }
 }
 

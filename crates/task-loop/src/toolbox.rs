@@ -19,8 +19,7 @@ use serde_json::{Value, json};
 use usage_metrics::catalogue::{ToolCategory, ToolOutcome};
 
 use crate::approval_gate::ApprovalGate;
-use crate::attacher::Attacher;
-use crate::attachment::{Attachment, MediaKind};
+use crate::attachment::{Attacher, Attachment, MediaKind};
 use crate::conversation::Call;
 use crate::nearest::nearest;
 use crate::person::ApprovalAnswer;

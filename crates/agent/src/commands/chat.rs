@@ -6,7 +6,6 @@ mod editor;
 mod export;
 mod input;
 mod library;
-mod news;
 mod reload;
 mod repl;
 mod session;
@@ -24,7 +23,6 @@ use super::mcp::project;
 use super::run::TaskOptions;
 use crate::attended_person::OpenQuestions;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::mcp::reporter::MessageSink;
 use crate::session::Session;
 use crate::task_setup::{TaskRequest, TaskSetup};
 
@@ -91,7 +89,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     if !wanted.tools.none {
         project::offer(session)?;
     }
-    let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
+    let setup = TaskSetup::load(wanted, session)?;
     setup.open(async |setup, client, signals| {
         let surface = if args.attended { ExecutionSurface::Desktop } else { ExecutionSurface::Tui };
         let counting = setup.counting(Entrypoint::Interactive, surface);

@@ -115,7 +115,7 @@ fn metrics(session: &Session) -> Finding {
 }
 
 fn updates(session: &Session) -> Finding {
-    match Channel::find(session, ChannelArgs::default()) {
+    match Channel::find(session, &ChannelArgs::default()) {
         Ok(Channel { key: Some(key), .. }) => {
             Finding::good(format!("verified with the key {}", key.place))
         }

@@ -37,11 +37,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let Some(held) = RunningService::find(session)? else {
-        if session.output.is_json() {
-            return session.output.json(&json!({ "stopped": false, "pid": null, "address": null }));
-        }
-        session.output.note("The service of this profile is not running.");
-        return Ok(());
+        let json = json!({ "stopped": false, "pid": null, "address": null });
+        let note = "The service of this profile is not running.";
+        return session.output.print_or_note(&json, note);
     };
     let running = held.running().ok_or_else(|| {
         Diagnostic::failed("the service is running, but its process id is unknown")

@@ -1,12 +1,11 @@
 //! `agent fetch`: prints the content of a page.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use task_loop::untrusted::{escaped_lines, printable};
 use wire::web::{Page, PageFormat, PageRequest};
 
 use crate::diagnostic::Result;
 use crate::duration::{moment, since};
-use crate::key_value::parse_word;
+use crate::key_value::words;
 use crate::markdown;
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::runtime::block_on;
@@ -29,8 +28,7 @@ pub(crate) struct Args {
     /// An http or https URL
     url: String,
     /// Output format [default: markdown]
-    #[arg(long, value_name = "FORMAT",
-          value_parser = PossibleValuesParser::new(FORMATS).try_map(parse_word::<PageFormat>))]
+    #[arg(long, value_name = "FORMAT", value_parser = words::<PageFormat>(FORMATS))]
     format: Option<PageFormat>,
     /// Maximum characters of content [default: 50000]
     #[arg(long, value_name = "N")]

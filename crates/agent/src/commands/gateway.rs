@@ -34,6 +34,8 @@ use crate::session::Session;
 pub(super) use self::amount::in_credits;
 pub(super) use self::file::Location;
 pub(super) use self::first_config::{FirstConfig, SNIPPET, write_if_missing};
+#[cfg(feature = "local-model")]
+pub(super) use self::local_servers::as_if_configured;
 pub(super) use self::local_servers::{DetectedServer, Server, candidates, detect, merge, named};
 pub(super) use self::migrate::bring_up_to_date;
 pub(super) use self::moment::now;
@@ -42,9 +44,7 @@ pub(super) use self::serve::{Hangup, address, ready, serve};
 
 /// Run the member service and manage members, keys and credit
 #[derive(Debug, clap::Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 `agent gateway init` creates gateway.yaml, a first member and a key. Members, keys and credit \
 can be changed while the service runs.
 
@@ -52,8 +52,7 @@ Examples:
   agent gateway init --member alice --credit 10
   agent gateway serve
   agent gateway member create bob --credit 10
-  agent gateway key create bob --name laptop"
-)]
+  agent gateway key create bob --name laptop")]
 pub(crate) struct Args {
     #[command(flatten)]
     location: Location,

@@ -18,14 +18,11 @@ use crate::table::{Table, counted};
 
 /// Create images and speech
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   agent media list
   agent media run openai/gpt-image-1 \"A lighthouse at dusk\" --output lighthouse.png
-  agent media download run_0123456789abcdef0123456789abcdef"
-)]
+  agent media download run_0123456789abcdef0123456789abcdef")]
 pub(crate) enum Command {
     /// List image and speech models with prices
     #[command(after_help = "Examples:\n  agent media list\n  agent media list --json")]

@@ -8,7 +8,7 @@ pub(super) mod status;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValue;
 use serde_json::json;
 use usage_metrics::package::Package;
 use usage_metrics::schema::json_schema;
@@ -19,23 +19,20 @@ use uuid::Uuid;
 use self::inspect::{Inspection, Question, inspect};
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::documents::{DEFAULT_MAX_BYTES, DocumentSplit, Source, sources};
-use crate::key_value::parse_word;
+use crate::key_value::words;
 use crate::metrics_recorder::{decision, store_problem};
 use crate::session::Session;
 use crate::view;
 
 /// Record usage locally, view it, and validate packages
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Recording is off until you turn it on. Nothing is uploaded.
 
 Examples:
   agent metrics on
   agent metrics show
-  agent metrics validate packages/"
-)]
+  agent metrics validate packages/")]
 pub(crate) enum Command {
     /// Show what is recorded, where, and why
     #[command(after_help = "Examples:\n  agent metrics status\n  agent metrics status --json")]
@@ -84,7 +81,10 @@ pub(crate) fn run(command: Command, session: &Session) -> Result {
         Command::Show(args) => show(&args, session),
         Command::Package => package(session),
         Command::Validate(args) => inspect(&args, Question::Validate, session),
-        Command::Lint(args) => lint(&args, session),
+        Command::Lint(Lint { inspection, deny_warnings }) => {
+            let question = if deny_warnings { Question::LintStrictly } else { Question::Lint };
+            inspect(&inspection, question, session)
+        }
         Command::Merge(args) => merge(&args, session),
         Command::Export(args) => export_packages(&args, session),
         Command::View(args) => open_view(&args, session),
@@ -184,11 +184,6 @@ pub(crate) struct Lint {
     deny_warnings: bool,
 }
 
-fn lint(args: &Lint, session: &Session) -> Result {
-    let question = if args.deny_warnings { Question::LintStrictly } else { Question::Lint };
-    inspect(&args.inspection, question, session)
-}
-
 /// Show metrics in the browser
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -282,36 +277,31 @@ fn package(session: &Session) -> Result {
     let made = store.package(PackageScope::All, now).map_err(trouble)?;
     let written = store.write_outbox(now).map_err(trouble)?;
     let pruned = store.prune(now, config.retention_days).map_err(trouble)?;
-    if session.output.is_json() {
-        let packages = made.iter().map(|package| {
-            json!({
-                "package_id": package.package_id,
-                "day": package.day.to_string(),
-                "file": folder.package(&package.package_id).to_string_lossy(),
-                "bytes": package.bytes.len(),
-            })
-        });
-        return session.output.json(&json!({
-            "packages": packages.collect::<Vec<_>>(),
-            "files_written": written,
-            "packages_forgotten": pruned.packages,
-        }));
-    }
+    let (mut packages, mut lines) = (Vec::new(), String::new());
     for package in &made {
         let path = folder.package(&package.package_id);
-        session.output.text(format!("{} {}\n", package.day, path.display()))?;
+        lines.push_str(&format!("{} {}\n", package.day, path.display()));
+        packages.push(json!({
+            "package_id": package.package_id,
+            "day": package.day.to_string(),
+            "file": path.to_string_lossy(),
+            "bytes": package.bytes.len(),
+        }));
     }
+    let (output, forgotten) = (&session.output, pruned.packages);
+    let json = json!({
+        "packages": packages, "files_written": written, "packages_forgotten": forgotten,
+    });
+    output.print(&json, lines)?;
     if made.is_empty() {
-        session.output.note("nothing was counted since the last package");
+        output.tell("nothing was counted since the last package");
     }
     if written > made.len() {
-        session.output.note(format!("{} missing files were written again", written - made.len()));
+        output.tell(format!("{} missing files were written again", written - made.len()));
     }
-    if pruned.packages > 0 {
-        session.output.note(format!(
-            "{} packages older than {} days were removed",
-            pruned.packages, config.retention_days
-        ));
+    if forgotten > 0 {
+        let days = config.retention_days;
+        output.tell(format!("{forgotten} packages older than {days} days were removed"));
     }
     Ok(())
 }
@@ -328,13 +318,13 @@ Examples:
 pub(crate) struct Export {
     /// Output format
     #[arg(long, short, value_name = "FORMAT", default_value = "json",
-          value_parser = PossibleValuesParser::new([
+          value_parser = words::<export::Format>([
               PossibleValue::new("json").help("An array of packages"),
               PossibleValue::new("ndjson").help("One package per line"),
               PossibleValue::new("csv").help("One row per entry"),
               PossibleValue::new("prometheus").help("Prometheus text with running totals"),
               PossibleValue::new("otlp").help("OTLP JSON with delta sums"),
-          ]).try_map(parse_word::<export::Format>))]
+          ]))]
     format: export::Format,
     /// Files, folders, or `-` for stdin
     #[arg(value_name = "PATH")]

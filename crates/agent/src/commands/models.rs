@@ -168,13 +168,10 @@ fn below(row: &Row, output: &Output) -> String {
         let why = printable(why);
         text.push_str(&format!("{INDENT}{WARNING}unavailable{WARNING:#}{why}\n"));
     }
-    for line in row.about.iter().flat_map(|about| described(about, output)) {
+    let width = output.columns().map_or(usize::MAX, |columns| columns - INDENT.len());
+    let about = row.about.as_deref().map(escaped_lines).unwrap_or_default();
+    for line in wrap::plain(&about, width) {
         text.push_str(&format!("{INDENT}{DIM}{line}{DIM:#}\n"));
     }
     text
-}
-
-fn described(about: &str, output: &Output) -> Vec<String> {
-    let width = output.columns().map_or(usize::MAX, |columns| columns - INDENT.len());
-    wrap::plain(&escaped_lines(about), width)
 }

@@ -4,7 +4,6 @@ mod report;
 mod watch;
 
 use clap::Subcommand;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use task_loop::member::{MemberRequest, credits};
 use task_loop::untrusted::{escaped_lines, printable};
@@ -13,7 +12,7 @@ use wire::research::{Depth, JobList, JobView, ResearchRequest};
 use self::watch::watch;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::duration::moment;
-use crate::key_value::{self, parse_word};
+use crate::key_value::{self, words};
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::DIM;
 use crate::runtime::block_on;
@@ -26,9 +25,7 @@ const DEPTHS: [&str; 3] = ["quick", "standard", "deep"];
 
 /// Research questions and read the reports
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Jobs run in the service and continue when you disconnect. A job is charged when its report is \
 complete.
 
@@ -36,8 +33,7 @@ Examples:
   agent research start \"Which files can be searched?\" --watch
   agent research list
   agent research show job_0123 > report.md
-  agent research watch job_0123"
-)]
+  agent research watch job_0123")]
 pub(crate) enum Command {
     Start(Start),
     List(List),
@@ -138,8 +134,7 @@ pub(crate) struct Start {
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// Thoroughness [default: standard]
-    #[arg(long, value_name = "DEPTH",
-          value_parser = PossibleValuesParser::new(DEPTHS).try_map(parse_word::<Depth>))]
+    #[arg(long, value_name = "DEPTH", value_parser = words::<Depth>(DEPTHS))]
     depth: Option<Depth>,
     /// Maximum number of pages to read, within the limit of the depth
     #[arg(long, value_name = "N")]

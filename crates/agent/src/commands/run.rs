@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValue;
 use mcp_client::Client;
 use serde_json::Value;
 use task_loop::approval_gate::PreApprovals;
@@ -20,13 +20,11 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use super::chat::archive::{ChatArchive, ResumedChat};
 use super::mcp::project;
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
-use crate::key_value::parse_word;
-use crate::mcp::reporter::MessageSink;
+use crate::key_value::words;
 use crate::prompt::standard_input;
 use crate::runtime::{Signals, StopSignal};
 use crate::session::Session;
-use crate::task_error::end_diagnostic;
-use crate::task_printer::TaskPrinter;
+use crate::task_printer::{TaskPrinter, end_diagnostic};
 use crate::task_setup::{TaskLimits, TaskRequest, TaskSetup};
 use crate::{attachments, config};
 
@@ -83,10 +81,10 @@ pub(crate) struct TaskOptions {
     #[arg(long, short, value_name = "ID")]
     pub(crate) model: Option<String>,
     /// API used to call the model
-    #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new([
+    #[arg(long, value_name = "FORM", value_parser = words::<ApiKind>([
         PossibleValue::new("chat").help("Chat completions API"),
         PossibleValue::new("responses").help("Responses API"),
-    ]).try_map(parse_word::<ApiKind>))]
+    ]))]
     api: Option<ApiKind>,
     /// Use the tools of this server only; can be repeated
     #[arg(long, value_name = "NAME")]
@@ -150,7 +148,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     if tasks.is_none() && !wanted.tools.none {
         project::offer(session)?;
     }
-    let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
+    let setup = TaskSetup::load(wanted, session)?;
     setup.open(async |setup, client, signals| {
         let shared = SharedTaskSetup { setup: &setup, client, schema };
         if let Some(tasks) = &tasks {
@@ -185,16 +183,7 @@ impl SingleTask<'_> {
             if let Some(record) = &self.record {
                 record.spent(done.spent);
             }
-            if !printer.is_streaming() && !session.output.is_json() && !done.answer.is_empty() {
-                let mut answer = setup.fleet.shown.whole(&done.answer);
-                if !answer.ends_with('\n') {
-                    answer.push('\n');
-                }
-                session.output.bytes(answer.as_bytes())?;
-            }
-            if let Some(trouble) = printer.trouble {
-                return Err(trouble);
-            }
+            printer.finish(&done.answer)?;
             end_diagnostic(&done.end, &setup.member).map_or(Ok(()), Err)
         });
         ended.map_err(|diagnostic| match &self.record {

@@ -1,13 +1,12 @@
 //! `agent search`: searches pages for a query.
 
 use anstyle::Style;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use task_loop::untrusted::{escaped_lines, printable};
 use wire::search::{Domains, Recency, SearchAnswer, SearchRequest, SearchResult};
 
 use crate::diagnostic::Result;
 use crate::duration::{moment, since};
-use crate::key_value::parse_word;
+use crate::key_value::words;
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::DIM;
 use crate::runtime::block_on;
@@ -37,8 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     max: Option<u32>,
     /// Maximum age of results
-    #[arg(long, value_name = "AGE",
-          value_parser = PossibleValuesParser::new(AGES).try_map(parse_word::<Recency>))]
+    #[arg(long, value_name = "AGE", value_parser = words::<Recency>(AGES))]
     recency: Option<Recency>,
     /// Include only this domain and its subdomains; can be repeated
     #[arg(long, value_name = "DOMAIN")]

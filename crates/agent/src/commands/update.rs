@@ -41,12 +41,8 @@ pub(crate) struct Args {
     /// Report whether an update exists and change nothing
     #[arg(long)]
     check: bool,
-    /// Manifest URL [default: `update.url`, or the member service]
-    #[arg(long, value_name = "URL")]
-    channel_url: Option<String>,
-    /// Public key of the manifest in base64
-    #[arg(long, value_name = "KEY")]
-    public_key: Option<String>,
+    #[command(flatten)]
+    channel: ChannelArgs,
     /// Allow an older version
     #[arg(long)]
     allow_downgrade: bool,
@@ -60,8 +56,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         return roll_back(session);
     }
     let program = if args.check { None } else { Some(own(session)?) };
-    let given = ChannelArgs { url: args.channel_url.as_deref(), key: args.public_key.as_deref() };
-    let channel = Channel::find(session, given)?;
+    let channel = Channel::find(session, &args.channel)?;
     let key = channel.key()?;
     block_on(async {
         let offer = Offer::find(&channel, key, session).await?;
@@ -122,7 +117,13 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result 
     download(&offer.member, &wanted, &place, name, session).await?;
     // Removed if the installation fails.
     let fresh = TempPath::try_from_path(&fresh).or_cannot("use", &fresh)?;
-    check_version(&fresh, &offer.version).await?;
+    let (found, expected) = (version(&fresh).await?, &offer.version);
+    if found != *expected {
+        let message = format!("the program reports version {found}, but {expected} was published");
+        return Err(
+            Diagnostic::peer(message).hint("nothing was changed; report this to the publisher")
+        );
+    }
     program.switch_to(&fresh)?;
     drop(lock);
     outcome(&own_version(), &offer.version, program, session)
@@ -180,15 +181,6 @@ fn own_version() -> Version {
 const MAX_WAIT: Duration = Duration::from_secs(10);
 const MAX_BYTES: u64 = 4096;
 
-async fn check_version(path: &Path, expected: &Version) -> Result {
-    let found = version(path).await?;
-    if found == *expected {
-        return Ok(());
-    }
-    let message = format!("the program reports version {found}, but {expected} was published");
-    Err(Diagnostic::peer(message).hint("nothing was changed; report this to the publisher"))
-}
-
 async fn version(path: &Path) -> Result<Version> {
     let said = tokio::time::timeout(MAX_WAIT, printed_version(path)).await;
     let what = match said {
@@ -233,10 +225,14 @@ const BUILT_IN_KEY: Option<&str> = option_env!("AGENT_UPDATE_PUBLIC_KEY");
 
 pub(crate) type PublicKey = [u8; PUBLIC_KEY_BYTES];
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct ChannelArgs<'a> {
-    pub(crate) url: Option<&'a str>,
-    pub(crate) key: Option<&'a str>,
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct ChannelArgs {
+    /// Manifest URL [default: `update.url`, or the member service]
+    #[arg(long, value_name = "URL")]
+    channel_url: Option<String>,
+    /// Public key of the manifest in base64
+    #[arg(long, value_name = "KEY")]
+    public_key: Option<String>,
 }
 
 #[derive(Debug)]
@@ -263,17 +259,17 @@ section! {
 
 impl Channel {
     /// The command line first, then the configuration, then the built-in values.
-    pub(crate) fn find(session: &Session, given: ChannelArgs<'_>) -> Result<Self> {
+    pub(crate) fn find(session: &Session, given: &ChannelArgs) -> Result<Self> {
         let path = session.home()?.config();
         let document = session.config()?;
         let section: UpdateFile = document.section("update")?;
-        let first = |given: Option<(&str, &str)>,
+        let first = |(given, option): (Option<&String>, &str),
                      written: Option<&Located>,
                      key: &str,
                      built_in: Option<&str>| {
             let set =
                 |value: &str, place: String| Sourced { value: value.trim().to_owned(), place };
-            let found = given.map(|(value, option)| set(value, option.to_owned()));
+            let found = given.map(|value| set(value, option.to_owned()));
             let found = found.or_else(|| {
                 let place = format!("`update.{key}` at {}", document.line(written?.position));
                 Some(set(written?.value.written(), place))
@@ -281,7 +277,7 @@ impl Channel {
             let found = found.or_else(|| Some(set(built_in?, "built into the program".to_owned())));
             found.filter(|found| !found.value.is_empty())
         };
-        let url = given.url.map(|url| (url, "`--channel-url`"));
+        let url = (given.channel_url.as_ref(), "`--channel-url`");
         let url = first(url, section.url.as_ref(), "url", BUILT_IN_URL);
         let base = if let Some(Sourced { value, place }) = url {
             let folder = value.strip_suffix("/manifest.json").unwrap_or(&value);
@@ -290,7 +286,7 @@ impl Channel {
             let base = Settings::load(session)?.base_url;
             Sourced { value: format!("{}/downloads", base.value), place: base.place }
         };
-        let key = given.key.map(|key| (key, "`--public-key`"));
+        let key = (given.public_key.as_ref(), "`--public-key`");
         let key = first(key, section.public_key.as_ref(), "public_key", BUILT_IN_KEY);
         let key = key.map(|key| read(&key)).transpose()?;
         Ok(Self { base, key, config: path.display().to_string() })

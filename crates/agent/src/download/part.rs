@@ -33,7 +33,7 @@ pub(super) struct Part {
 impl Part {
     /// Opens the part file of a destination, and hashes its existing content.
     pub(super) fn open(target: &Path, expected: u64) -> Result<Self, Error> {
-        let path = path_of(target)?;
+        let path = target.with_added_extension("part");
         let file = locked(&path)?;
         let hashed = Context::new(&SHA256);
         let mut part = Self { file, path, expected, length: 0, hashed };
@@ -116,13 +116,6 @@ impl Part {
         let _ = File::open(folder_of(place.path)).and_then(|folder| folder.sync_all());
         Ok(())
     }
-}
-
-fn path_of(target: &Path) -> Result<PathBuf, Error> {
-    let name = target.file_name().ok_or_else(|| Error::Folder { path: target.to_owned() })?;
-    let mut name = name.to_owned();
-    name.push(".part");
-    Ok(target.with_file_name(name))
 }
 
 fn locked(path: &Path) -> Result<File, Error> {

@@ -302,11 +302,9 @@ impl PageLayout {
     }
 }
 
-/// Minimum column width.
 const MIN_CELL_COLUMNS: usize = 4;
 const BETWEEN: usize = 3;
 
-/// A table, built cell by cell.
 #[derive(Debug, Clone)]
 struct Table {
     sides: Vec<Alignment>,

@@ -15,7 +15,6 @@ pub(crate) const BASE_URL: &str = "AGENT_BASE_URL";
 pub(crate) const MCP_URL: &str = "AGENT_MCP_URL";
 pub(crate) const API_KEY: &str = "AGENT_API_KEY";
 
-/// A setting and its source.
 #[derive(Debug, Clone)]
 pub(crate) struct Sourced<T> {
     pub(crate) value: T,

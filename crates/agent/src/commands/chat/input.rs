@@ -3,11 +3,12 @@
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::sync::Arc;
 
+use reedline::Signal;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::editor::{CONTINUATION_PROMPT, Editor, Key, PROMPT, is_continued};
+use super::editor::{CONTINUATION_PROMPT, Editor, PROMPT, is_continued};
 use super::library::Library;
 use crate::attended_person::OpenQuestions;
 use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
@@ -39,7 +40,6 @@ enum InputSource {
     Attended(mpsc::Receiver<Result<InputEvent>>),
 }
 
-/// A line of an attended conversation.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum AttendedLine {
@@ -147,21 +147,21 @@ impl Input {
                 }
             };
             match key {
-                Key::Text(text) => {
+                Signal::Success(text) => {
                     self.is_leaving = false;
                     return Ok(InputEvent::Typed(text));
                 }
-                Key::CtrlC if !self.is_leaving => {
+                Signal::CtrlC if !self.is_leaving => {
                     self.is_leaving = true;
                     self.output.note("Press Ctrl-C again or Ctrl-D to quit.");
                 }
-                Key::CtrlC | Key::CtrlD => return Ok(InputEvent::End),
+                _ => return Ok(InputEvent::End),
             }
         }
     }
 }
 
-async fn terminal(signals: &mut Signals) -> Result<Key> {
+async fn terminal(signals: &mut Signals) -> Result<Signal> {
     let mut text = String::new();
     loop {
         let sign = if text.is_empty() { PROMPT } else { CONTINUATION_PROMPT };
@@ -169,13 +169,13 @@ async fn terminal(signals: &mut Signals) -> Result<Key> {
         let line = tokio::select! {
             line = line_meanwhile(sign.trim_end().to_owned(), TypedAhead::Taken, most) => line,
             exit = signals.next() => match exit {
-                Exit::Interrupted => return Ok(Key::CtrlC),
+                Exit::Interrupted => return Ok(Signal::CtrlC),
                 other => return Err(Diagnostic::interrupted(other)),
             },
         };
-        let Some(line) = line else { return Ok(Key::CtrlD) };
+        let Some(line) = line else { return Ok(Signal::CtrlD) };
         if !join(&mut text, &line)? {
-            return Ok(Key::Text(text));
+            return Ok(Signal::Success(text));
         }
     }
 }

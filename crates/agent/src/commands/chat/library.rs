@@ -22,10 +22,8 @@ use self::watched::WatchedResource;
 use crate::attachments::split_words;
 use crate::diagnostic::{Diagnostic, Result};
 
-/// Prefix of prompt commands.
 pub(super) const PREFIX: &str = "mcp__";
 const MAX_LISTED: usize = 500;
-/// Timeout of one server's listing.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_TEXT_BYTES: usize = 256 * 1024;
@@ -57,7 +55,7 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    fn new(value: String, about: String) -> Self {
+    pub(super) fn new(value: String, about: String) -> Self {
         Self { value, about, is_whole: true }
     }
 }
@@ -104,7 +102,10 @@ impl Library {
         if self.find(name).is_none() {
             renew(&self.listed, &self.client).await;
         }
-        let found = self.find(name).ok_or_else(|| unknown(name))?;
+        let found = self.find(name).ok_or_else(|| {
+            Diagnostic::usage(format!("unknown prompt `/{}`", printable(name)))
+                .hint("type `/mcp__` and press Tab to list the prompts")
+        })?;
         let NamedPrompt { server, prompt, .. } = &found;
         let arguments = arguments(prompt, typed)?;
         let filled = self.client.prompt(server, &prompt.name, &arguments).await;
@@ -311,11 +312,6 @@ fn usage(message: String, prompt: &Prompt) -> Diagnostic {
         format!("arguments: {}", names.join(", "))
     };
     Diagnostic::usage(message).hint(hint)
-}
-
-fn unknown(name: &str) -> Diagnostic {
-    Diagnostic::usage(format!("unknown prompt `/{}`", printable(name)))
-        .hint("type `/mcp__` and press Tab to list the prompts")
 }
 
 fn failed(what: &str, error: &mcp_client::Error) -> Diagnostic {

@@ -49,7 +49,7 @@ pub(super) async fn run(chat: &mut ChatSession<'_>, confirmed: &[String]) -> Res
         let mut event = reload_json(&done);
         event["type"] = "reloaded".into();
         event["refused"] = refused.into();
-        return show::print_json(chat, event);
+        return chat.print_json(event);
     }
     if done.is_empty() {
         return Ok(());

@@ -1,7 +1,10 @@
 //! The loop of a conversation: reads messages and slash commands and runs them in order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use mcp_client::session::CallOptions;
+use mcp_client::{Error, ErrorKind};
 use serde_json::json;
 use task_loop::UserInput;
 use task_loop::attachment::Attachment;
@@ -10,20 +13,23 @@ use task_loop::end::TaskEnd;
 use task_loop::untrusted::printable;
 
 use super::input::{Input, InputEvent};
+use super::library::{append, rendered};
 use super::session::ChatSession;
 use super::slash_command::{self, ChatInput, SlashCommand};
 use super::{reload, show};
 use crate::attachments;
 use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::mcp::already_reported;
+use crate::mcp::task_file::KeptTask;
 use crate::output::DIM;
 use crate::runtime::{Signals, StopSignal};
 use crate::table::counted;
-use crate::task_error::end_diagnostic;
-use crate::task_printer::{TaskPrinter, shortened};
+use crate::task_printer::{TaskPrinter, end_diagnostic, shortened};
 
 /// Maximum length of the last message shown on resume, in characters.
 const MAX_LAST_CHARS: usize = 60;
+const MAX_TASKS: usize = 8;
+const TASK_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 enum NextAction {
@@ -195,7 +201,44 @@ impl ChatSession<'_> {
         self.ask(Some(input), signals).await
     }
 
-    /// Whether there are no messages yet.
+    /// Adds the results of tasks that an earlier process started, and attached resources that
+    /// changed, and informs the person.
+    async fn add_news(&self, said: &mut UserInput) {
+        for kept in self.setup.fleet.tasks.of_conversation().into_iter().take(MAX_TASKS) {
+            // An unavailable server is asked again with the next message.
+            let _ = tokio::time::timeout(TASK_TIMEOUT, self.add_result(&kept, said)).await;
+        }
+        for name in self.library.with_changes(said, &self.toolbox).await {
+            let name = printable(&name);
+            self.output().note(format!("{DIM}attached {name} again: it changed{DIM:#}"));
+        }
+    }
+
+    async fn add_result(&self, kept: &KeptTask, said: &mut UserInput) {
+        let (task, tool) = (&kept.task, printable(&kept.task.tool));
+        let shown = &self.setup.fleet.shown;
+        let note = |how: &str| {
+            let id = shown.line(&task.id);
+            self.output().note(format!("{DIM}{tool} (task {id}): {how}{DIM:#}"));
+        };
+        match self.client.task_state(task).await {
+            Ok(state) if state.status.is_final() => {}
+            Ok(state) => return note(&shown.line(&state.to_string())),
+            Err(Error::Rpc(_)) => return note("its server no longer knows it"),
+            Err(_) => return,
+        }
+        let what = format!("result of an earlier call of {tool}");
+        match self.client.task_result(task, &CallOptions::default()).await {
+            Ok(outcome) => append(said, &what, rendered(&outcome, &self.toolbox).await),
+            Err(Error::TaskCancelled { .. }) => return note("cancelled"),
+            Err(error) if error.kind() == ErrorKind::Call => {
+                append(said, &what, format!("error: {error}").as_str().into());
+            }
+            Err(_) => return,
+        }
+        note("its result is attached");
+    }
+
     fn is_empty(&self) -> bool {
         self.conversation.messages().iter().all(|one| matches!(one, Message::System { .. }))
     }
@@ -216,19 +259,15 @@ impl ChatSession<'_> {
         let done = done.await?;
         self.spent = self.spent.plus(done.spent);
         self.record.spent(done.spent);
-        if !printer.is_streaming() && !self.output().is_json() && !done.answer.is_empty() {
-            let answer = self.setup.fleet.shown.whole(&done.answer);
-            self.output().bytes(format!("{}\n", answer.trim_end_matches('\n')).as_bytes())?;
-        }
         let ended = end_diagnostic(&done.end, &self.setup.member);
-        match (ended, printer.trouble) {
+        match (ended, printer.finish(&done.answer)) {
             (Some(ended), _) if done.end == TaskEnd::Ended => Ok(NextAction::Break(ended)),
-            (_, Some(trouble)) => Ok(NextAction::Break(trouble)),
-            (None, None) => Ok(NextAction::GoOn),
-            (Some(_), None) if done.end == TaskEnd::Denied => {
+            (_, Err(trouble)) => Ok(NextAction::Break(trouble)),
+            (None, Ok(())) => Ok(NextAction::GoOn),
+            (Some(_), Ok(())) if done.end == TaskEnd::Denied => {
                 Err(Diagnostic::failed(format!("the answer was stopped: {}", done.end)))
             }
-            (Some(diagnostic), None) => Err(diagnostic),
+            (Some(diagnostic), Ok(())) => Err(diagnostic),
         }
     }
 

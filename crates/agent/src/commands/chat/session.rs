@@ -1,7 +1,9 @@
 //! State of a running conversation: its model, tools, messages and record.
 
+use std::fmt::Display;
+
 use mcp_client::Client;
-use serde_json::json;
+use serde_json::{Value, json};
 use task_loop::TaskUsage;
 use task_loop::chat_record::ChatRecord;
 use task_loop::conversation::Conversation;
@@ -84,6 +86,25 @@ impl<'a> ChatSession<'a> {
         &self.session.output
     }
 
+    /// Prints the text, or the JSON response to a program.
+    pub(super) fn print(&self, value: Value, text: String) -> Result {
+        if self.output().is_json() { self.print_json(value) } else { self.output().text(text) }
+    }
+
+    /// Prints a note, or the JSON response to a program.
+    pub(super) fn print_or_note(&self, value: Value, note: impl Display) -> Result {
+        if self.output().is_json() {
+            return self.print_json(value);
+        }
+        self.output().note(note);
+        Ok(())
+    }
+
+    /// Prints the JSON response to a program, without secrets.
+    pub(super) fn print_json(&self, value: Value) -> Result {
+        self.output().json_line(&self.setup.fleet.shown.json(value))
+    }
+
     pub(super) async fn take_model(&mut self, id: &str) -> Result {
         let had_tools = self.model.takes_tools;
         self.model = self.setup.model(Some(id), &self.client, &self.counting).await?;
@@ -113,14 +134,10 @@ impl<'a> ChatSession<'a> {
         self.setup.fleet.tasks.in_conversation(self.record.id());
         self.library.unwatch().await;
         self.spent = TaskUsage::default();
-        if self.output().is_json() {
-            let id = self.record.id();
-            return self.output().json_line(&json!({"type": "cleared", "id": id}));
-        }
-        self.output().note(match before {
+        let note = match before {
             Some(id) => format!("new conversation; the previous one is {id}"),
             None => "new conversation".to_owned(),
-        });
-        Ok(())
+        };
+        self.print_or_note(json!({"type": "cleared", "id": self.record.id()}), note)
     }
 }

@@ -28,54 +28,43 @@ use crate::task_printer::{shortened, size};
 
 /// Timeout for storing the current counts.
 const FLUSH: Duration = Duration::from_millis(500);
-/// Maximum length of a message in a list.
 const MAX_EXCERPT_CHARS: usize = 200;
 
 pub(super) fn help(chat: &ChatSession<'_>) -> Result {
-    if chat.output().is_json() {
-        let all =
-            slash_command::ALL.iter().map(|known| json!({"name": known.name, "does": known.does}));
-        return print_json(chat, json!({"type": "help", "commands": all.collect::<Vec<_>>()}));
-    }
-    chat.output().text(slash_command::help())
+    let all =
+        slash_command::ALL.iter().map(|(name, _, does, _)| json!({"name": name, "does": does}));
+    let value = json!({"type": "help", "commands": all.collect::<Value>()});
+    chat.print(value, slash_command::help())
 }
 
 pub(super) async fn models(chat: &ChatSession<'_>) -> Result {
     let listed = chat.model.listed().await;
     let mut listed = listed.map_err(|trouble| chat.setup.member.diagnostic(&trouble))?;
     listed.sort_by(|one, other| one.id.cmp(&other.id));
-    if chat.output().is_json() {
-        let all = listed.iter().map(|one| {
-            json!({
-                "id": one.id, "price_micros": one.price_micros,
-                "context_length": one.context_length, "current": one.id == chat.model.id,
-            })
-        });
-        return print_json(chat, json!({"type": "models", "models": all.collect::<Vec<_>>()}));
-    }
+    let mut models: Vec<Value> = Vec::new();
     let mut rows = Table::new(["", "model", "credits per call", "context"])
         .align_right(&["credits per call", "context"]);
     for one in &listed {
-        let unknown = || "-".to_owned();
+        let (unknown, is_current) = (|| "-".to_owned(), one.id == chat.model.id);
+        models.push(json!({
+            "id": one.id, "price_micros": one.price_micros,
+            "context_length": one.context_length, "current": is_current,
+        }));
         rows.row([
-            if one.id == chat.model.id { "*" } else { "" }.to_owned(),
+            if is_current { "*" } else { "" }.to_owned(),
             one.id.clone(),
             one.price_micros.map_or_else(unknown, credits),
             one.context_length.map_or_else(unknown, grouped),
         ]);
     }
-    chat.output().text(rows.text())
+    chat.print(json!({"type": "models", "models": models}), rows.text())
 }
 
 pub(super) fn model(chat: &ChatSession<'_>) -> Result {
     let model = &chat.model;
-    if chat.output().is_json() {
-        return print_json(chat, json!({"type": "model", "model": model.id}));
-    }
-    let price = credits(model.price_micros);
-    let id = printable(&model.id);
-    chat.output().note(format!("switched to {id}: {price} credits per call"));
-    Ok(())
+    let (id, price) = (printable(&model.id), credits(model.price_micros));
+    let note = format!("switched to {id}: {price} credits per call");
+    chat.print_or_note(json!({"type": "model", "model": model.id}), note)
 }
 
 /// The tools offered to the model, or those that match these words.
@@ -112,7 +101,7 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result {
     let tokens: u32 = offered.iter().map(|tool| tool.tokens).sum();
     if chat.output().is_json() {
         let value = json!({"type": "tools", "tools": listed, "tokens": tokens, "all": all});
-        return print_json(chat, value);
+        return chat.print_json(value);
     }
     if found.is_some() && count == 0 {
         chat.output().note(format!("no tool matches `{}`", printable(words)));
@@ -135,16 +124,12 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result {
 pub(super) fn servers(chat: &ChatSession<'_>) -> Result {
     let all = chat.client.status();
     let fleet = &chat.setup.fleet;
-    if chat.output().is_json() {
-        let servers: Vec<Value> = all.iter().map(|status| server_json(status, fleet)).collect();
-        return print_json(chat, json!({"type": "mcp", "servers": servers}));
-    }
+    let servers: Vec<Value> = all.iter().map(|status| server_json(status, fleet)).collect();
+    let value = json!({"type": "mcp", "servers": servers});
     if all.is_empty() {
-        chat.output().note("this conversation has no servers");
-        return Ok(());
+        return chat.print_or_note(value, "this conversation has no servers");
     }
-    chat.output().text(table(&all))?;
-    chat.output().text(reasons(&all, fleet))
+    chat.print(value, format!("{}{}", table(&all), reasons(&all, fleet)))
 }
 
 pub(super) async fn cost(chat: &ChatSession<'_>) -> Result {
@@ -153,7 +138,7 @@ pub(super) async fn cost(chat: &ChatSession<'_>) -> Result {
     if chat.output().is_json() {
         let available = me.as_ref().ok().map(|me| me.available_micros);
         let value = json!({"type": "cost", "spent": spent, "available_micros": available});
-        return print_json(chat, value);
+        return chat.print_json(value);
     }
     let lines = [
         ("model calls", spent.model_calls.to_string()),
@@ -183,11 +168,8 @@ pub(super) async fn cost(chat: &ChatSession<'_>) -> Result {
 pub(super) fn metrics(chat: &ChatSession<'_>) -> Result {
     let (_, decision) = metrics_recorder::decision(chat.session)?;
     if decision.mode != Mode::Local {
-        if chat.output().is_json() {
-            return print_json(chat, json!({"type": "metrics", "recording": false}));
-        }
-        chat.output().note("Recording is off. Turn it on with `agent metrics on`.");
-        return Ok(());
+        let note = "Recording is off. Turn it on with `agent metrics on`.";
+        return chat.print_or_note(json!({"type": "metrics", "recording": false}), note);
     }
     let _ = chat.setup.recorder.flush(FLUSH);
     let drafts = drafts(chat.session)?;
@@ -197,7 +179,7 @@ pub(super) fn metrics(chat: &ChatSession<'_>) -> Result {
     };
     if chat.output().is_json() {
         let package: Value = serde_json::from_slice(&next.to_bytes()).unwrap_or_default();
-        return print_json(chat, json!({"type": "metrics", "recording": true, "package": package}));
+        return chat.print_json(json!({"type": "metrics", "recording": true, "package": package}));
     }
     chat.output().bytes(&next.to_bytes())?;
     if drafts.len() > 1 {
@@ -210,19 +192,15 @@ pub(super) fn metrics(chat: &ChatSession<'_>) -> Result {
 pub(super) fn history(chat: &ChatSession<'_>) -> Result {
     let messages = chat.conversation.messages().iter();
     let said = messages.filter(|message| !matches!(message, Message::System { .. }));
-    if chat.output().is_json() {
-        let messages: Vec<&Message> = said.collect();
-        return print_json(chat, json!({"type": "history", "messages": messages}));
+    let said: Vec<&Message> = said.collect();
+    let value = json!({"type": "history", "messages": said});
+    if said.is_empty() {
+        return chat.print_or_note(value, "No messages yet.");
     }
-    let lines: Vec<(&str, String)> = said.map(excerpt).collect();
-    if lines.is_empty() {
-        chat.output().note("No messages yet.");
-        return Ok(());
-    }
-    chat.output().text(fields(&lines))
+    let lines: Vec<(&str, String)> = said.into_iter().map(excerpt).collect();
+    chat.print(value, fields(&lines))
 }
 
-/// Writes the conversation as Markdown to a new file.
 pub(super) fn save(chat: &ChatSession<'_>, file: &str) -> Result {
     let id = chat.record.id();
     let path = match (file, file.strip_prefix("~/"), &chat.session.environment.home) {
@@ -242,11 +220,8 @@ pub(super) fn save(chat: &ChatSession<'_>, file: &str) -> Result {
             .because(&error)
             .hints(hint.map(str::to_owned))
     })?;
-    if chat.output().is_json() {
-        return print_json(chat, json!({"type": "saved", "path": path.to_string_lossy()}));
-    }
-    chat.output().note(format!("saved to {shown}"));
-    Ok(())
+    let value = json!({"type": "saved", "path": path.to_string_lossy()});
+    chat.print_or_note(value, format!("saved to {shown}"))
 }
 
 /// The author of a message, and its beginning.
@@ -266,9 +241,4 @@ pub(super) fn excerpt(message: &Message) -> (&'static str, String) {
     let text: Vec<&str> = text.split_whitespace().collect();
     let text = text.join(" ") + &attached.concat();
     (who, shortened(&printable(&text), MAX_EXCERPT_CHARS))
-}
-
-/// Prints the JSON response to a program, without secrets.
-pub(super) fn print_json(chat: &ChatSession<'_>, value: Value) -> Result {
-    chat.output().json_line(&chat.setup.fleet.shown.json(value))
 }

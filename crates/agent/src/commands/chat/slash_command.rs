@@ -23,52 +23,30 @@ pub(super) enum SlashCommand {
     Quit,
 }
 
-#[derive(Debug)]
-pub(super) struct SlashHelp {
-    pub(super) name: &'static str,
-    takes: &'static str,
-    pub(super) does: &'static str,
-    slash: SlashCommand,
-}
-
-const fn command(
-    name: &'static str,
-    takes: &'static str,
-    does: &'static str,
-    slash: SlashCommand,
-) -> SlashHelp {
-    SlashHelp { name, takes, does, slash }
-}
-
-/// In display order.
-pub(super) const ALL: [SlashHelp; 12] = [
-    command("help", "", "Show this help", SlashCommand::Help),
-    command(
+/// The names, arguments and help texts, in display order.
+pub(super) const ALL: [(&str, &str, &str, SlashCommand); 12] = [
+    ("help", "", "Show this help", SlashCommand::Help),
+    (
         "model",
         "[ID]",
         "List the models with their prices, or switch to another one",
         SlashCommand::Model,
     ),
-    command(
+    (
         "tools",
         "[WORDS]",
         "List the tools offered to the model, or search for a tool",
         SlashCommand::Tools,
     ),
-    command("mcp", "", "Show the state of each server", SlashCommand::Mcp),
-    command("reload-mcp", "", "Reload the servers from config.yaml", SlashCommand::ReloadMcp),
-    command("cost", "", "Show the cost of this conversation and your balance", SlashCommand::Cost),
-    command("metrics", "", "Show the next package of usage metrics", SlashCommand::Metrics),
-    command("history", "", "Show the conversation, one line per message", SlashCommand::History),
-    command("save", "[FILE]", "Save the conversation to a Markdown file", SlashCommand::Save),
-    command(
-        "compact",
-        "",
-        "Let the model replace the conversation by a summary",
-        SlashCommand::Compact,
-    ),
-    command("clear", "", "Start a new conversation", SlashCommand::Clear),
-    command("quit", "", "Quit; resume with `agent chat --resume`", SlashCommand::Quit),
+    ("mcp", "", "Show the state of each server", SlashCommand::Mcp),
+    ("reload-mcp", "", "Reload the servers from config.yaml", SlashCommand::ReloadMcp),
+    ("cost", "", "Show the cost of this conversation and your balance", SlashCommand::Cost),
+    ("metrics", "", "Show the next package of usage metrics", SlashCommand::Metrics),
+    ("history", "", "Show the conversation, one line per message", SlashCommand::History),
+    ("save", "[FILE]", "Save the conversation to a Markdown file", SlashCommand::Save),
+    ("compact", "", "Let the model replace the conversation by a summary", SlashCommand::Compact),
+    ("clear", "", "Start a new conversation", SlashCommand::Clear),
+    ("quit", "", "Quit; resume with `agent chat --resume`", SlashCommand::Quit),
 ];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -90,26 +68,24 @@ pub(super) fn read(text: &str) -> Result<ChatInput<'_>> {
     }
     let (name, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let meant = if name == "exit" { "quit" } else { name };
-    match ALL.iter().find(|known| known.name == meant) {
-        Some(known) => Ok(ChatInput::Command(known.slash, behind.trim())),
-        None if name.starts_with(PREFIX) => Ok(ChatInput::Prompt(name, behind.trim())),
-        None => Err(unknown(name)),
+    if let Some((.., slash)) = ALL.iter().find(|(known, ..)| *known == meant) {
+        return Ok(ChatInput::Command(*slash, behind.trim()));
     }
-}
-
-fn unknown(name: &str) -> Diagnostic {
-    let near = nearest(name, ALL.iter().map(|known| known.name)).map(|near| format!("/{near}"));
-    Diagnostic::usage(format!("unknown command `/{}`", printable(name)))
+    if name.starts_with(PREFIX) {
+        return Ok(ChatInput::Prompt(name, behind.trim()));
+    }
+    let near = nearest(name, ALL.map(|(known, ..)| known)).map(|near| format!("/{near}"));
+    Err(Diagnostic::usage(format!("unknown command `/{}`", printable(name)))
         .did_you_mean(near.as_deref(), "list the commands with `/help`")
-        .hint("to send a line that starts with a slash to the model, start it with two")
+        .hint("to send a line that starts with a slash to the model, start it with two"))
 }
 
 pub(super) fn help() -> String {
-    let typed = |known: &SlashHelp| format!("/{} {}", known.name, known.takes);
-    let width = ALL.iter().map(|known| typed(known).trim_end().len()).max().unwrap_or(0);
-    let line =
-        |known: &SlashHelp| format!("  {:<width$}  {}\n", typed(known).trim_end(), known.does);
-    let commands: String = ALL.iter().map(line).collect();
+    let typed = |name: &str, takes: &str| format!("/{name} {takes}").trim_end().to_owned();
+    let width = ALL.iter().map(|(name, takes, ..)| typed(name, takes).len()).max().unwrap_or(0);
+    let lines =
+        ALL.map(|(name, takes, does, _)| format!("  {:<width$}  {does}\n", typed(name, takes)));
+    let commands = lines.concat();
     format!(
         "{commands}{DIM}  End a line with \\ or press Alt-Enter to start another line.\n\
          \x20 Ctrl-C stops an answer or clears the line; press it twice, or Ctrl-D, to quit.\n\

@@ -97,11 +97,10 @@ pub(super) async fn list(args: &PageArgs, kind: AccountKind, books: &OperatorSto
     let json = json!({ format!("{noun}s"): json.collect::<Value>() });
     let none = format!("No {noun}s. Create one with `agent gateway {noun} create`.");
     table.print(&books.output, &json, &none)?;
-    if !books.output.is_json()
-        && u32::try_from(members.len()).is_ok_and(|count| count == args.limit)
+    if u32::try_from(members.len()).is_ok_and(|count| count == args.limit)
         && let Some((last, _)) = members.last()
     {
-        books.output.note(format!("There may be more; continue with `--after {}`.", last.id));
+        books.output.tell(format!("There may be more; continue with `--after {}`.", last.id));
     }
     Ok(())
 }
@@ -126,14 +125,11 @@ impl NewAccount {
         let credit = credit.unwrap_or(Micros::ZERO);
         context.with(async |books| {
             let (member, account) = create(books, kind, &self.name, credit).await?;
-            let output = &books.output;
-            if output.is_json() {
-                return output.json(&member_json(&member, &account));
-            }
             let (id, name, noun) = (member.id, printable(&member.name), kind.as_str());
             let balance = details(&[("balance", in_credits(account.balance))]);
-            output.text(format!("{GOOD}Created{GOOD:#} {noun} {name} ({id}).\n{balance}"))?;
-            output.note(match kind {
+            let text = format!("{GOOD}Created{GOOD:#} {noun} {name} ({id}).\n{balance}");
+            books.output.print(&member_json(&member, &account), text)?;
+            books.output.tell(match kind {
                 AccountKind::Member => {
                     format!("Create a key with `agent gateway key create {name} --name NAME`.")
                 }

@@ -1,33 +1,23 @@
 //! `agent gateway alerts`: sent alerts, and a test of the channels.
 
-use std::time::Duration;
-
 use clap::Subcommand;
 use gateway::rfc3339;
 use gateway_store::AlertDelivery;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 
 use super::moment::shown;
-use super::operator_store::{Context, OperatorStore};
+use super::operator_store::{Context, OperatorStore, wait_for};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::table::Table;
 
-/// Timeout of a test delivery, and the poll interval.
-const MAX_WAIT: Duration = Duration::from_secs(30);
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
-
 /// List alerts and test their delivery
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Alerts are configured in the section `alerts` of gateway.yaml.
 
 Examples:
   agent gateway alerts list
-  agent gateway alerts test"
-)]
+  agent gateway alerts test")]
 pub(crate) enum Command {
     /// List alerts and their deliveries, newest first
     #[command(after_help = "Examples:\n  agent gateway alerts list --limit 20")]
@@ -66,15 +56,12 @@ async fn test(books: &OperatorStore<'_>) -> Result<Vec<AlertDelivery>> {
     books.processes().await?;
     let alerts = books.config.alerts.as_ref();
     let id = books.operator().test_alert(alerts).await?;
-    let until = Instant::now() + MAX_WAIT;
-    loop {
-        let rows = books.store.alerts(id + 1, 1).await?;
-        let is_tried = |row: &AlertDelivery| row.outcome.is_some() || !row.error.is_empty();
-        if rows.iter().all(is_tried) || Instant::now() >= until {
-            return Ok(rows);
-        }
-        sleep(POLL_INTERVAL).await;
-    }
+    let is_tried = |row: &AlertDelivery| row.outcome.is_some() || !row.error.is_empty();
+    wait_for(
+        async || Ok(books.store.alerts(id + 1, 1).await?),
+        |rows: &Vec<AlertDelivery>| rows.iter().all(is_tried),
+    )
+    .await
 }
 
 fn table(rows: &[AlertDelivery]) -> Table {

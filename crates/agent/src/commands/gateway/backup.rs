@@ -41,13 +41,11 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
 }
 
 fn only_sqlite(config: &Config, tool: &str) -> Result {
-    match config.database {
-        Database::Sqlite { .. } => Ok(()),
-        Database::Postgres { .. } => {
-            Err(Diagnostic::failed("the database is PostgreSQL, which has its own backup tools")
-                .hint(format!("use `{tool}`")))
-        }
+    if matches!(config.database, Database::Sqlite { .. }) {
+        return Ok(());
     }
+    Err(Diagnostic::failed("the database is PostgreSQL, which has its own backup tools")
+        .hint(format!("use `{tool}`")))
 }
 
 /// Restore the SQLite database from a backup
@@ -83,12 +81,13 @@ pub(crate) fn restore(args: &RestoreArgs, context: Context<'_>) -> Result {
     let aside = block_on(async {
         Store::restore(from, &place, &options).await.map_err(|error| cannot_restore(from, &error))
     })?;
-    if context.output.is_json() {
-        return context.output.json(&json!({ "restored": from, "before": aside }));
-    }
-    context.output.text(format!("{GOOD}Restored{GOOD:#} {}.\n", from.display()))?;
+    let json = json!({
+        "restored": from.to_string_lossy(),
+        "before": aside.as_ref().map(|aside| aside.to_string_lossy()),
+    });
+    context.output.print(&json, format!("{GOOD}Restored{GOOD:#} {}.\n", from.display()))?;
     if let Some(aside) = aside {
-        context.output.note(format!("The previous database is now {}.", aside.display()));
+        context.output.tell(format!("The previous database is now {}.", aside.display()));
     }
     Ok(())
 }

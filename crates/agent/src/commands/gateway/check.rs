@@ -88,7 +88,6 @@ async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
     findings
 }
 
-/// Opens the database.
 async fn open(config: &Config) -> Result<(Finding, Store), Finding> {
     let what = match &config.database {
         Database::Sqlite { path, .. } => path.display().to_string(),
@@ -116,13 +115,7 @@ async fn open(config: &Config) -> Result<(Finding, Store), Finding> {
 }
 
 fn failed(what: &str, error: &dyn Error) -> Finding {
-    let mut text = format!("{what}: {error}");
-    let mut next = error.source();
-    while let Some(error) = next {
-        text.push_str(&format!(": {error}"));
-        next = error.source();
-    }
-    Finding::error(text)
+    Finding::error(Diagnostic::failed(what).because(error).line())
 }
 
 /// Sends a query to a search provider. This may count against its quota.

@@ -18,15 +18,12 @@ const DAY_MICROS: i64 = 86_400_000_000;
 
 /// Sign and publish files for public download
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 The service offers published files under /v1/downloads if gateway.yaml has a `downloads` section.
 
 Examples:
   agent gateway downloads key
-  agent gateway downloads publish --version 1.0.0 dist/*"
-)]
+  agent gateway downloads publish --version 1.0.0 dist/*")]
 pub(crate) enum Command {
     Key(Key),
     Publish(Publish),

@@ -11,7 +11,7 @@ use crate::config;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::home::unwritable;
 
-pub(in crate::commands) const SNIPPET: &str = "  openai:
+pub(crate) const SNIPPET: &str = "  openai:
     kind: openai
     api_key: ${OPENAI_API_KEY}
     models: [gpt-5-mini]
@@ -37,45 +37,29 @@ picked up within a minute. Delete this file once you have added your own.
 
 #[derive(Debug, Template)]
 #[template(path = "gateway.yaml", escape = "none")]
-pub(in crate::commands) struct FirstConfig<'a> {
-    pub(in crate::commands) servers: &'a [DetectedServer],
-    pub(in crate::commands) hosted: &'a [HostedProvider],
+pub(crate) struct FirstConfig<'a> {
+    pub(crate) servers: &'a [DetectedServer],
+    pub(crate) hosted: &'a [String],
     /// Whether `espeak-ng` is installed.
-    pub(in crate::commands) can_speak: bool,
-    pub(in crate::commands) listen: &'a str,
-    pub(in crate::commands) public_url: Option<&'a str>,
-    pub(in crate::commands) database: &'a str,
+    pub(crate) can_speak: bool,
+    pub(crate) listen: &'a str,
+    pub(crate) public_url: Option<&'a str>,
+    pub(crate) database: &'a str,
     /// The name of the variable with the admin token.
-    pub(in crate::commands) admin_token: Option<&'a str>,
-    pub(in crate::commands) log_level: &'a str,
+    pub(crate) admin_token: Option<&'a str>,
+    pub(crate) log_level: &'a str,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(in crate::commands) enum HostedProvider {
-    Openai,
-    Anthropic,
-}
+/// The providers that `agent gateway init` can add.
+pub(super) const HOSTED_PROVIDERS: [&str; 2] = ["openai", "anthropic"];
 
-impl HostedProvider {
-    pub(in crate::commands) const ALL: [Self; 2] = [Self::Openai, Self::Anthropic];
-
-    pub(in crate::commands) fn name(self) -> &'static str {
-        match self {
-            Self::Openai => "openai",
-            Self::Anthropic => "anthropic",
-        }
-    }
-
-    pub(in crate::commands) fn variable(self) -> &'static str {
-        match self {
-            Self::Openai => "OPENAI_API_KEY",
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-        }
-    }
+/// The variable with the API key of a provider.
+pub(super) fn key_variable(provider: &str) -> String {
+    format!("{}_API_KEY", provider.to_ascii_uppercase())
 }
 
 impl<'a> FirstConfig<'a> {
-    pub(in crate::commands) fn local(servers: &'a [DetectedServer], can_speak: bool) -> Self {
+    pub(crate) fn local(servers: &'a [DetectedServer], can_speak: bool) -> Self {
         let (public_url, admin_token, hosted) = (None, None, &[]);
         let (listen, database) = (DEFAULT_LISTEN, "sqlite:gateway.sqlite3");
         let log_level = "warn";
@@ -84,10 +68,7 @@ impl<'a> FirstConfig<'a> {
 }
 
 /// Writes the file unless it exists; returns whether it was written.
-pub(in crate::commands) fn write_if_missing(
-    path: &Path,
-    content: &FirstConfig<'_>,
-) -> Result<bool> {
+pub(crate) fn write_if_missing(path: &Path, content: &FirstConfig<'_>) -> Result<bool> {
     let _lock = config::lock::take(path)?;
     if config::read(path)?.is_some() {
         return Ok(false);

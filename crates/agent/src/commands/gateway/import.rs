@@ -16,12 +16,9 @@ use crate::session::Session;
 
 /// Convert the configuration of another gateway
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
-  agent gateway import litellm config.yaml --output gateway.yaml"
-)]
+  agent gateway import litellm config.yaml --output gateway.yaml")]
 pub(crate) enum Source {
     /// Convert the config.yaml of a LiteLLM proxy
     #[command(after_help = "\

@@ -12,7 +12,7 @@ use task_loop::untrusted::printable;
 
 use super::account::create;
 use super::amount::{AmountUnit, in_credits};
-use super::first_config::{FirstConfig, HostedProvider, write_if_missing};
+use super::first_config::{FirstConfig, HOSTED_PROVIDERS, key_variable, write_if_missing};
 use super::local_servers::{candidates, detect};
 use super::migrate::bring_up_to_date;
 use super::operator_store::{Context, block_on, key_hasher};
@@ -38,8 +38,8 @@ Examples:
   agent gateway init --database postgres://agent@db/agent --listen 0.0.0.0:8930")]
 pub(crate) struct Args {
     /// Provider to add; can be repeated [default: those with an API key]
-    #[arg(long, value_name = "NAME")]
-    provider: Vec<HostedProvider>,
+    #[arg(long, value_name = "NAME", value_parser = HOSTED_PROVIDERS)]
+    provider: Vec<String>,
     /// Address to listen on
     #[arg(long, value_name = "ADDRESS:PORT", default_value = DEFAULT_LISTEN)]
     listen: SocketAddr,
@@ -110,24 +110,22 @@ pub(crate) fn run(args: &Args, context: Context<'_>) -> Result {
         Ok((account, issued))
     })?;
     let output = &session.output;
-    if output.is_json() {
-        return output.json(&json!({
-            "config": path.to_string_lossy(),
-            "providers": providers,
-            "member": record.member_name,
-            "balance_micros": account.balance.get(),
-            "key_id": record.key.id,
-            "key": key.as_str(),
-        }));
-    }
+    let json = json!({
+        "config": path.to_string_lossy(),
+        "providers": providers,
+        "member": record.member_name,
+        "balance_micros": account.balance.get(),
+        "key_id": record.key.id,
+        "key": key.as_str(),
+    });
     let providers = if providers.is_empty() { "none yet".to_owned() } else { providers.join(", ") };
-    output.note(format!("{GOOD}Created{GOOD:#} {}\n", path.display()));
-    output.note(format!("  Providers  {}", printable(&providers)));
-    output.note(format!("  Member     {}, {}", printable(&member), in_credits(account.balance)));
-    output.note(format!("  Operator   {admin_variable} in {}", env_file.display()));
-    output.note("  Key        shown only now:\n");
-    output.text(format!("{}\n", key.as_str()))?;
-    output.note(
+    output.tell(format!("{GOOD}Created{GOOD:#} {}\n", path.display()));
+    output.tell(format!("  Providers  {}", printable(&providers)));
+    output.tell(format!("  Member     {}, {}", printable(&member), in_credits(account.balance)));
+    output.tell(format!("  Operator   {admin_variable} in {}", env_file.display()));
+    output.tell("  Key        shown only now:\n");
+    output.print(&json, format!("{}\n", key.as_str()))?;
+    output.tell(
         "\nNext:\n\n  agent gateway check\n  agent gateway serve\n  \
          agent gateway member create bob --credit 10\n  agent gateway key create bob --name laptop",
     );
@@ -155,18 +153,19 @@ fn hosted_providers(
     args: &Args,
     person: Option<&Prompt>,
     session: &Session,
-) -> Result<Vec<HostedProvider>> {
+) -> Result<Vec<String>> {
     let home = session.home()?;
     let scope = scope(session, &home)?;
-    let is_set = |provider: &HostedProvider| {
-        let value = scope.secrets.get(provider.variable());
-        value.or_else(|| scope.process.get(provider.variable())).is_some_and(|it| !it.is_empty())
+    let is_set = |provider: &String| {
+        let variable = key_variable(provider);
+        let value = scope.secrets.get(&variable).or_else(|| scope.process.get(&variable));
+        value.is_some_and(|value| !value.is_empty())
     };
     if args.provider.is_empty() {
-        return Ok(HostedProvider::ALL.into_iter().filter(is_set).collect());
+        return Ok(HOSTED_PROVIDERS.map(str::to_owned).into_iter().filter(is_set).collect());
     }
-    for provider in args.provider.iter().filter(|provider| !is_set(provider)) {
-        let (name, variable) = (provider.name(), provider.variable());
+    for name in args.provider.iter().filter(|name| !is_set(name)) {
+        let variable = key_variable(name);
         let typed = match person {
             Some(person) => person.ask_secret(&format!("API key of {name}:"))?.unwrap_or_default(),
             None => String::new(),
@@ -176,7 +175,7 @@ fn hosted_providers(
             let hint = format!("set it in the environment or in {}", home.env_file().display());
             return Err(Diagnostic::configuration(message).hint(hint));
         }
-        SecretsFile::store(&home.env_file(), variable, &typed)?;
+        SecretsFile::store(&home.env_file(), &variable, &typed)?;
     }
     Ok(args.provider.clone())
 }

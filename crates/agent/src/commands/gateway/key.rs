@@ -24,17 +24,14 @@ pub(super) use options::optional;
 
 /// Create, limit, rotate and revoke API keys
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 KEY is the public part shown by `key list`, or the whole key. A running service applies changes \
 within two seconds.
 
 Examples:
   agent gateway key create alice --name laptop
   agent gateway key list alice
-  agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h"
-)]
+  agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h")]
 pub(crate) enum Command {
     Create(Create),
     List(List),
@@ -246,9 +243,7 @@ fn change(args: &Change, context: Context<'_>) -> Result {
         let id = books.key(&args.key).await?.key.id;
         let change = args.given.change(args.name.clone(), &books.config, books)?;
         let record = books.operator().change_key(&id, change).await?;
-        if !books.output.is_json() {
-            books.output.note(format!("{GOOD}Changed{GOOD:#} key {id}."));
-        }
+        books.output.tell(format!("{GOOD}Changed{GOOD:#} key {id}."));
         let json = key_json(&record, books);
         books.output.print(&json, key_table(&[record], books).text())
     })
@@ -327,13 +322,10 @@ fn rotate(args: &Rotate, context: Context<'_>) -> Result {
 /// Prints a key, alone on standard output: it cannot be shown again.
 fn print_secret(issued: &Issued, done: &str, session: &Session) -> Result {
     let (key, output) = (issued.key.as_str(), &session.output);
-    if output.is_json() {
-        let mut value = key_json(&issued.record, session);
-        value["key"] = Value::from(key);
-        return output.json(&value);
-    }
-    output.note(done);
-    output.text(format!("{key}\n"))?;
-    output.note("Save the key now: it is not shown again.");
+    let mut value = key_json(&issued.record, session);
+    value["key"] = Value::from(key);
+    output.tell(done);
+    output.print(&value, format!("{key}\n"))?;
+    output.tell("Save the key now: it is not shown again.");
     Ok(())
 }

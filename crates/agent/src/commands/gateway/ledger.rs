@@ -19,13 +19,10 @@ use crate::table::{Table, csv, details, grouped};
 
 /// Show statements and receipts, and verify the ledger
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   agent gateway ledger statement alice
-  agent gateway ledger check"
-)]
+  agent gateway ledger check")]
 pub(crate) enum Command {
     Statement(Statement),
     Receipt(Receipt),
@@ -219,11 +216,10 @@ async fn statement(args: &Statement, books: &OperatorStore<'_>) -> Result {
     }
     let none = format!("No postings for {}.", printable(&member.name));
     table(&lines).print(output, &statement_json(&member, &lines), &none)?;
-    if !output.is_json()
-        && u32::try_from(lines.len()).is_ok_and(|count| count == args.limit)
+    if u32::try_from(lines.len()).is_ok_and(|count| count == args.limit)
         && let Some(last) = lines.last()
     {
-        output.note(format!("There may be more; continue with `--before {}`.", last.id));
+        output.tell(format!("There may be more; continue with `--before {}`.", last.id));
     }
     Ok(())
 }

@@ -1,11 +1,14 @@
 //! Model servers on this machine: their usual addresses, and their detection.
 
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use gateway::config::{Config, Health, Kind, Provider, Responses, Timeouts};
+use gateway::config::{Config, Health, Provider, Timeouts, read};
 use gateway::probe;
 use http::Uri;
+use serde_json::Value;
+use settings::Scope;
 
 const USUAL: &[(&str, &str)] = &[
     ("ollama", "http://127.0.0.1:11434/v1"),
@@ -62,7 +65,12 @@ pub(crate) fn candidates(given: &[Server], no_discover: bool) -> Vec<Server> {
 /// Probes all servers concurrently; returns those that list models.
 pub(crate) async fn detect(servers: Vec<Server>) -> Vec<DetectedServer> {
     let looked = servers.into_iter().map(|server| async move {
-        let asked = probe::models(&provider(&server)).await.ok()?;
+        let provider = Provider {
+            timeouts: Timeouts { connect: MAX_CONNECT, ..Timeouts::default() },
+            health: Some(Health { timeout: MAX_WAIT, ..Health::default() }),
+            ..provider(&server)?
+        };
+        let asked = probe::models(&provider).await.ok()?;
         let is_good = (200..300).contains(&asked.status);
         let models = asked.found.filter(|_| is_good)?;
         Some(DetectedServer { server, models })
@@ -78,9 +86,8 @@ pub(crate) fn merge(config: &mut Config, found: &[DetectedServer]) -> Vec<String
             known.name == server.name
                 || host_and_port(&known.base_url) == host_and_port(&server.base_url)
         });
-        if !is_known {
-            let provider = Provider { health: Some(Health::default()), ..provider(server) };
-            config.providers.push(Provider { timeouts: Timeouts::default(), ..provider });
+        if let Some(provider) = provider(server).filter(|_| !is_known) {
+            config.providers.push(provider);
             added.push(server.name.clone());
         }
     }
@@ -95,25 +102,15 @@ fn host_and_port(uri: &Uri) -> (String, u16) {
     (host, uri.port_u16().unwrap_or(usual))
 }
 
-fn provider(server: &Server) -> Provider {
-    Provider {
-        name: server.name.clone(),
-        kind: Kind::OpenAi,
-        program: None,
-        local: None,
-        base_url: server.base_url.clone(),
-        api_key: None,
-        headers: Vec::new(),
-        models: Vec::new(),
-        discover: true,
-        timeouts: Timeouts { connect: MAX_CONNECT, ..Timeouts::default() },
-        max_concurrency: None,
-        weight: 1,
-        responses: Responses::Auto,
-        stream_usage: true,
-        health: Some(Health { timeout: MAX_WAIT, ..Health::default() }),
-        tls_ca_file: None,
-    }
+fn provider(server: &Server) -> Option<Provider> {
+    let url = Value::from(server.base_url.to_string());
+    as_if_configured(&server.name, &format!("kind: openai, base_url: {url}"), Path::new("/"))
+}
+
+/// A provider with these keys, which offers all models that it has.
+pub(crate) fn as_if_configured(name: &str, keys: &str, folder: &Path) -> Option<Provider> {
+    let text = format!("providers: {{\"{name}\": {{{keys}, discover: true}}}}");
+    read(&text, &Scope::default(), folder).config?.providers.pop()
 }
 
 #[cfg(test)]

@@ -17,9 +17,7 @@ use crate::diagnostic::Result;
 
 /// Create, list, limit, block and credit members
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 MEMBER is a name or an id such as mem_3. Amounts are credits with up to six decimals, or \
 micro-credits with --micros.
 
@@ -27,8 +25,7 @@ Examples:
   agent gateway member create alice --credit 10
   agent gateway member list
   agent gateway member top-up alice 5 --reason 'invoice 17'
-  agent gateway member budget alice 20/month"
-)]
+  agent gateway member budget alice 20/month")]
 pub(crate) enum Command {
     /// Create a member
     #[command(after_help = "\

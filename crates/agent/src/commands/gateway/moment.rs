@@ -6,6 +6,7 @@ use gateway::{parse_rfc3339, rfc3339};
 use ledger::Time;
 
 use crate::diagnostic::{Diagnostic, Result};
+use crate::duration;
 use crate::session::Session;
 
 const MAX_PERIOD_SECONDS: u64 = 100 * 365 * 86400;
@@ -51,8 +52,7 @@ pub(crate) fn now(session: &Session) -> Time {
 
 /// A time for a person, to the second.
 pub(crate) fn shown(at: Time) -> String {
-    let text: String = rfc3339(at).chars().take("2027-01-31T00:00:00".len()).collect();
-    text.replace('T', " ")
+    duration::moment(&rfc3339(at))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The opened database, for the commands of an operator.
 
 use std::ops::Deref;
+use std::time::Duration;
 
 use gateway::config::Config;
 use gateway::operator::{self, Operator};
@@ -11,6 +12,7 @@ use gateway_store::{
 use ledger::{AccountKind, MemberId, Windows};
 use task_loop::nearest;
 use task_loop::untrusted::printable;
+use tokio::time::{Instant, sleep};
 use wire::key::ApiKey;
 
 use super::file::Location;
@@ -23,6 +25,9 @@ use crate::session::Session;
 
 const KEY_PREFIX: &str = "agk_";
 const MAX_MEMBERS_COMPARED: u32 = 1000;
+/// Maximum wait for the processes of the service, and the poll interval.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The opened database, with the name for the audit log.
 #[derive(Debug)]
@@ -170,6 +175,21 @@ pub(crate) async fn key_hasher(config: &Config, store: &Store) -> Result<KeyHash
     let hasher = key_secret::load(&config.key_secret)?;
     key_secret::check(&hasher, store).await?;
     Ok(hasher)
+}
+
+/// Asks again until the answer is complete or the time is over.
+pub(crate) async fn wait_for<T>(
+    ask: impl AsyncFn() -> Result<T>,
+    is_complete: impl Fn(&T) -> bool,
+) -> Result<T> {
+    let until = Instant::now() + MAX_WAIT;
+    loop {
+        let answer = ask().await?;
+        if is_complete(&answer) || Instant::now() >= until {
+            return Ok(answer);
+        }
+        sleep(POLL_INTERVAL).await;
+    }
 }
 
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {

@@ -14,15 +14,12 @@ use crate::table::Table;
 
 /// List, test and drain model and search providers
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Providers are configured in gateway.yaml.
 
 Examples:
   agent gateway provider list
-  agent gateway provider test openai"
-)]
+  agent gateway provider test openai")]
 pub(crate) enum Command {
     /// List configured providers without connecting
     #[command(after_help = "\
@@ -65,19 +62,16 @@ fn change(name: &str, action: ProviderAction, context: Context<'_>) -> Result {
     let changed = context.with(async |books| {
         Ok(books.operator().change_provider(&books.config, name, action).await?)
     })?;
-    if context.output.is_json() {
-        let drained = action == ProviderAction::Drain;
-        let json = json!({ "provider": name, "drained": drained, "changed": changed });
-        return context.output.json(&json);
-    }
+    let drained = action == ProviderAction::Drain;
+    let json = json!({ "provider": name, "drained": drained, "changed": changed });
     let name = printable(name);
-    context.output.note(match (action, changed) {
+    let note = match (action, changed) {
         (ProviderAction::Drain, true) => format!("{name} gets no new requests."),
         (ProviderAction::Drain, false) => format!("{name} was drained before."),
         (ProviderAction::Enable, true) => format!("{name} gets new requests again."),
         (ProviderAction::Enable, false) => format!("{name} was not drained."),
-    });
-    Ok(())
+    };
+    context.output.print_or_note(&json, note)
 }
 
 fn list(context: Context<'_>) -> Result {
@@ -116,8 +110,8 @@ fn list(context: Context<'_>) -> Result {
         .rows(models.iter().map(of_models).chain(results.iter().map(of_results)));
     table.print(output, &json, "No providers. Add one under `providers` in gateway.yaml.")?;
     let is_empty = models.is_empty() && results.is_empty();
-    if !drained.is_empty() && !is_empty && !output.is_json() {
-        output.note(format!("Drained: {}.", printable(&drained.join(", "))));
+    if !drained.is_empty() && !is_empty {
+        output.tell(format!("Drained: {}.", printable(&drained.join(", "))));
     }
     Ok(())
 }

@@ -20,9 +20,7 @@ const MAX_SHOWN: u32 = 1000;
 
 /// Manage teams, whose members share a balance and a budget
 #[derive(Debug, Subcommand)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 A team pays for requests of its members. A member is in one team at most and keeps its own balance, \
 which is not used meanwhile. TEAM and MEMBER are names or ids such as mem_3.
 
@@ -30,8 +28,7 @@ Examples:
   agent gateway team create research --credit 100
   agent gateway team join research alice
   agent gateway team budget research 50/month
-  agent gateway member role alice manager"
-)]
+  agent gateway member role alice manager")]
 pub(crate) enum Command {
     /// Create a team
     #[command(alias = "add")]

@@ -5,8 +5,8 @@ use ledger::AccountKind;
 
 use super::moment::now;
 use super::operator_store::Context;
+use crate::commands::usage::{UsageOptions, print};
 use crate::diagnostic::Result;
-use crate::usage_table::{UsageOptions, print};
 
 /// Show the usage of members: requests, tokens and credits
 #[derive(Debug, clap::Args)]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use task_loop::untrusted::printable;
+use wire::download::is_name;
 use wire::media::Artifact;
 
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
@@ -17,13 +18,12 @@ use crate::member::retry::RetryingMember;
 /// Reads an artifact whole. Fails if it does not match the declared digest and size.
 pub(super) async fn read(service: &RetryingMember<'_>, artifact: &Artifact) -> Result<Bytes> {
     let id = &artifact.id;
-    let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let wrong = |what: &str| {
         let message =
             format!("{what} of {} does not match the one the service announced", printable(id));
         Diagnostic::peer(message).hint("nothing was written")
     };
-    if !is_id || id.is_empty() {
+    if !is_name(id) {
         return Err(wrong("the id"));
     }
     let bytes = service.get(&format!("/media/artifacts/{id}")).await?.body;
@@ -41,13 +41,9 @@ pub(super) fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 0 {
         return path.to_owned();
     }
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let mut name = format!("{stem}-{}", number + 1);
-    if let Some(extension) = path.extension() {
-        name.push('.');
-        name.push_str(&extension.to_string_lossy());
-    }
-    path.with_file_name(name)
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{}", number + 1));
+    path.with_file_name(name).with_added_extension(path.extension().unwrap_or_default())
 }
 
 /// Fails if the path holds something that must be kept.

@@ -95,30 +95,25 @@ async fn save(
 }
 
 fn report(saved: &[(Item, PathBuf, DownloadOutcome)], session: &Session) -> Result {
-    if session.output.is_json() {
-        let files = saved.iter().map(|(item, path, done)| {
-            json!({
-                "path": path.to_string_lossy(),
-                "artifact": item.id,
-                "run": item.run,
-                "media_type": item.media_type,
-                "bytes": item.bytes,
-                "sha256": item.sha256.to_string(),
-                "downloaded": *done == DownloadOutcome::Fetched,
-            })
-        });
-        return session.output.json(&json!({ "files": files.collect::<Vec<_>>() }));
-    }
+    let files = saved.iter().map(|(item, path, done)| {
+        json!({
+            "path": path.to_string_lossy(),
+            "artifact": item.id,
+            "run": item.run,
+            "media_type": item.media_type,
+            "bytes": item.bytes,
+            "sha256": item.sha256.to_string(),
+            "downloaded": *done == DownloadOutcome::Fetched,
+        })
+    });
     let mut table = Table::new(["file", "type", "bytes", "verified"]).align_right(&["bytes"]);
     for (item, path, done) in saved {
-        let state = match done {
-            DownloadOutcome::Fetched => "downloaded".to_owned(),
-            DownloadOutcome::AlreadyThere => "was there".to_owned(),
-        };
+        let is_new = *done == DownloadOutcome::Fetched;
+        let state = if is_new { "downloaded" } else { "was there" }.to_owned();
         let path = path.display().to_string();
         table.row([path, item.media_type.clone(), grouped(item.bytes), state]);
     }
-    session.output.text(table.text())
+    session.output.print(&json!({ "files": files.collect::<Vec<_>>() }), table.text())
 }
 
 #[cfg(test)]

@@ -39,10 +39,8 @@ pub(crate) struct Args {
     /// Full model id from `agent media list`
     model: String,
     /// Prompt or text to speak; `-` reads stdin
-    #[arg(value_name = "TEXT")]
     text: Vec<String>,
-    /// Model option; the value is JSON or a string. Can be
-    /// repeated
+    /// Model option; the value is JSON or a string. Can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     option: Vec<String>,
     /// Save the result to this file; `-` is stdout

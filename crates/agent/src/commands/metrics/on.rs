@@ -68,16 +68,13 @@ pub(crate) fn off(args: &Off, session: &Session) -> Result {
     if MetricsConfig::read(&*session.config()?)?.mode().is_some() {
         config::set_metrics_mode(&path, Mode::Off)?;
     }
-    let purged = args.purge && existed;
-    if session.output.is_json() {
-        return session.output.json(&json!({
-            "mode": Mode::Off.text(),
-            "purged": purged,
-            "folder": folder.root().to_string_lossy(),
-        }));
-    }
+    let json = json!({
+        "mode": Mode::Off.text(),
+        "purged": args.purge && existed,
+        "folder": folder.root().to_string_lossy(),
+    });
     let root = folder.root().display();
-    session.output.text(match (args.purge, existed) {
+    let text = match (args.purge, existed) {
         (true, true) => format!("Recording is off. Everything in {root} was removed.\n"),
         (true, false) => "Recording is off. Nothing to remove.\n".to_owned(),
         (false, true) => format!(
@@ -85,7 +82,8 @@ pub(crate) fn off(args: &Off, session: &Session) -> Result {
              --purge`.\n"
         ),
         (false, false) => "Recording is off.\n".to_owned(),
-    })
+    };
+    session.output.print(&json, text)
 }
 
 /// Recording processes stop too, at their next flush.

@@ -46,7 +46,6 @@ Examples:
   PIP_INDEX_URL=https://pip.example/simple agent models pull smollm2-135m")]
     Pull {
         /// Model name from `agent models local`
-        #[arg(value_name = "NAME")]
         name: String,
     },
     Add(Add),
@@ -107,26 +106,23 @@ fn pull(name: &str, session: &Session) -> Result {
     let shelf = ModelDir::find(session)?;
     let done = block_on(fetch(known, &shelf, session))?;
     let path = shelf.path(&known.shelf_name()?);
-    if session.output.is_json() {
-        return session.output.json(&json!({
-            "name": known.name,
-            "path": path.to_string_lossy(),
-            "bytes": known.bytes,
-            "sha256": known.sha256().map(|sha256| sha256.to_string()),
-            "fetched": done != FetchOutcome::AlreadyThere,
-            "replaced": done == FetchOutcome::Replaced,
-        }));
-    }
+    let json = json!({
+        "name": known.name,
+        "path": path.to_string_lossy(),
+        "bytes": known.bytes,
+        "sha256": known.sha256().map(|sha256| sha256.to_string()),
+        "fetched": done != FetchOutcome::AlreadyThere,
+        "replaced": done == FetchOutcome::Replaced,
+    });
     let KnownModel { name, title, licence, about, bytes, .. } = known;
-    if done == FetchOutcome::AlreadyThere {
-        session.output.text(format!("{name} is already downloaded and verified.\n"))?;
+    let text = if done == FetchOutcome::AlreadyThere {
+        format!("{name} is already downloaded and verified.\n")
     } else {
         let size = amount(*bytes);
-        session.output.text(format!(
-            "{GOOD}Downloaded{GOOD:#} {name}: {title}, {size}, {licence}; {about}.\n"
-        ))?;
-    }
-    session.output.note(format!("Stored as {}.", path.display()));
+        format!("{GOOD}Downloaded{GOOD:#} {name}: {title}, {size}, {licence}; {about}.\n")
+    };
+    session.output.print(&json, text)?;
+    session.output.tell(format!("Stored as {}.", path.display()));
     Ok(())
 }
 
@@ -141,7 +137,6 @@ Examples:
   agent models add ./some-model.Q8_0.gguf --name some-model")]
 pub(crate) struct Add {
     /// Path of the GGUF file
-    #[arg(value_name = "PATH")]
     path: PathBuf,
     /// Model name [default: the file name without its extension]
     #[arg(long, value_name = "NAME")]
@@ -164,26 +159,23 @@ fn add(args: &Add, session: &Session) -> Result {
     let existing = if args.replace { OnConflict::Replace } else { OnConflict::Keep };
     let added = block_on(add::add(&args.path, &name, existing, &shelf, session))?;
     let about = &added.about;
-    if session.output.is_json() {
-        let mut value = document(&name, &shelf, Some(about), Some(&added.record));
-        value["replaced"] = json!(added.is_replaced);
-        return session.output.json(&value);
-    }
+    let mut value = document(&name, &shelf, Some(about), Some(&added.record));
+    value["replaced"] = json!(added.is_replaced);
     let done = if added.is_replaced { "Replaced" } else { "Added" };
     let title =
         about.name.as_deref().map_or_else(String::new, |title| format!("{}, ", printable(title)));
     let licence = about.licence.as_deref().map_or("licence unknown".to_owned(), printable);
-    session.output.text(format!(
+    let text = format!(
         "{GOOD}{done}{GOOD:#} {name}: {title}{} weights as {}, {}, {licence}; no tools.\n",
         short(about.parameters),
         printable(&about.quantisation),
         amount(about.file_bytes),
-    ))?;
-    session.output.note(format!(
-        "Stored as {}; uses {} of memory when loaded.",
-        shelf.path(&name).display(),
-        amount(about.loaded_bytes)
-    ));
+    );
+    session.output.print(&value, text)?;
+    let (path, memory) = (shelf.path(&name), amount(about.loaded_bytes));
+    session
+        .output
+        .tell(format!("Stored as {}; uses {memory} of memory when loaded.", path.display()));
     Ok(())
 }
 
@@ -197,7 +189,6 @@ Examples:
   agent models remove smollm2-135m --yes")]
 pub(crate) struct Remove {
     /// Model name
-    #[arg(value_name = "NAME")]
     name: String,
     /// Skip the confirmation
     #[arg(long, short)]

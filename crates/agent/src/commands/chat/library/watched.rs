@@ -11,7 +11,6 @@ use task_loop::toolbox::Toolbox;
 
 use super::{LIST_TIMEOUT, Library, MAX_TEXT_BYTES, append, rendered};
 
-/// Maximum number of watched resources per conversation.
 const MAX_WATCHED: usize = 8;
 const UNWATCH_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -41,7 +40,7 @@ impl Library {
 
     /// Appends the changed watched resources to a message, up to its size limit. Returns their
     /// names.
-    pub(in crate::commands::chat) async fn with_changes(
+    pub(crate) async fn with_changes(
         &self,
         said: &mut UserInput,
         toolbox: &Toolbox,
@@ -75,8 +74,7 @@ impl Library {
         names
     }
 
-    /// Ends all subscriptions.
-    pub(in crate::commands::chat) async fn unwatch(&self) {
+    pub(crate) async fn unwatch(&self) {
         let watched = std::mem::take(&mut *self.watched());
         let all = async {
             for WatchedResource { server, uri, .. } in watched {

@@ -115,7 +115,7 @@ impl KeyOptions {
 }
 
 #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
-pub(in crate::commands::gateway) fn optional<T>(
+pub(crate) fn optional<T>(
     text: Option<&str>,
     read: impl FnOnce(&str) -> Result<T>,
 ) -> Result<Option<Option<T>>> {
