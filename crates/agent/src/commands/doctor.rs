@@ -10,9 +10,9 @@ use std::{fs, thread};
 use rustix::fs::{Access, access, statvfs};
 use serde_json::{Value, json};
 use task_loop::Sanitizer;
-use task_loop::untrusted::printable;
+use task_loop::untrusted::escaped;
 
-use super::mcp::doctor::{self, Connectivity, DoctorResult};
+use super::mcp::doctor;
 use super::metrics::status;
 use super::update::{Channel, ChannelArgs};
 use crate::diagnostic::{Diagnostic, Result};
@@ -43,15 +43,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
-    let online = Connectivity::Online { at_most: AT_MOST };
-    let reach = if args.offline { Connectivity::Offline } else { online };
+    let online = (!args.offline).then_some(AT_MOST);
     let mut findings = Findings::default();
     findings.add(home(session)?.of("home"));
     let configuration = configuration(session)?.of("config");
     let is_readable = configuration.severity != Severity::Error;
     findings.add(configuration);
     if is_readable {
-        findings.extend(everything(reach, session)?);
+        findings.extend(everything(online, session)?);
     }
     #[cfg(feature = "local-model")]
     findings.extend(models(session)?.into_iter().map(|finding| finding.of("models")));
@@ -61,10 +60,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
 }
 
 /// The checks that need a readable configuration, run concurrently.
-fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
+fn everything(online: Option<Duration>, session: &Session) -> Result<Vec<Finding>> {
     thread::scope(|scope| {
-        let service = scope.spawn(|| service::check(reach, session));
-        let servers = scope.spawn(|| servers(reach, session));
+        let service = scope.spawn(|| service::check(online.is_some(), session));
+        let servers = scope.spawn(|| servers(online, session));
         let mut checks = Vec::new();
         let standing = [metrics(session).of("metrics"), updates(session).of("updates")];
         for looked in [service, servers] {
@@ -82,6 +81,7 @@ fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
 fn models(session: &Session) -> Result<Vec<Finding>> {
     use crate::model_files::model_dir::ModelDir;
     use local_model::About;
+    use task_loop::untrusted::printable;
 
     let shelf = ModelDir::find(session)?;
     let names = match shelf.content() {
@@ -221,17 +221,13 @@ fn json(findings: &Findings) -> Value {
 
 /// On one line of any length, without unprintable characters.
 fn line(text: &str) -> String {
-    text.split('\n').map(shown).collect::<Vec<_>>().join(" ")
-}
-
-fn shown(text: &str) -> String {
-    if text.chars().any(char::is_control) { printable(text) } else { text.to_owned() }
+    text.split('\n').map(escaped).collect::<Vec<_>>().join(" ")
 }
 
 const AT_MOST: Duration = Duration::from_secs(30);
 
-fn servers(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
-    let DoctorResult { findings, shown } = match doctor::check(None, reach, session) {
+fn servers(online: Option<Duration>, session: &Session) -> Result<Vec<Finding>> {
+    let (findings, shown) = match doctor::check(None, online, session) {
         Ok(looked) => looked,
         Err(stopped) if stopped.exit.is_of_signal() => return Err(stopped),
         Err(diagnostic) => return Ok(vec![Finding::from(diagnostic).of("servers")]),

@@ -22,9 +22,9 @@ use crate::skills::Name;
 use crate::skills::archive::{bring_back, put_away, put_away_before};
 use crate::skills::catalogue::{Catalogue, Skill, unknown};
 use crate::skills::folders::SkillFolders;
-use crate::skills::listing::one_line;
 use crate::skills::log::SkillLog;
 use crate::skills::record::{Installed, SkillRecord};
+use crate::skills::tool::one_line;
 use crate::table::{Table, grouped};
 
 /// Width of a row, if the names leave room.

@@ -18,7 +18,7 @@ use crate::config::{self, lock};
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::digest;
 use crate::session::Session;
-use crate::skills::folders::owner;
+use crate::skills::folders::{MAX_LEVELS, owner, real};
 
 /// The files, in order of precedence.
 const FILES: [(&str, Option<Kind>); 3] = [
@@ -26,8 +26,6 @@ const FILES: [(&str, Option<Kind>); 3] = [
     (".mcp.json", Some(Kind::ClaudeCode)),
     (".vscode/mcp.json", Some(Kind::VsCode)),
 ];
-/// Maximum number of folders searched above the working folder.
-const MAX_LEVELS: usize = 64;
 /// Marks the root of a repository, above which nothing is read.
 const REPOSITORY: &str = ".git";
 
@@ -221,24 +219,18 @@ impl Approvals {
     }
 }
 
-fn real(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-}
-
 /// Keys that name files of this machine, under `oauth`.
 pub(crate) const SIGN_IN_FILES: [&str; 2] = ["assertion_file", "private_key"];
 /// Keys that name files of this machine.
 const LOCAL_FILES: [&str; 2] = ["client_cert", "client_key"];
-/// Values of `ssl_verify` that are not paths.
-const SWITCHES: [&str; 6] = ["true", "false", "yes", "no", "on", "off"];
 
 pub(crate) fn file_keys(entry: &Map<String, Json>) -> Vec<String> {
     let oauth = entry.get("oauth").and_then(Json::as_object);
     let signs = SIGN_IN_FILES.iter().filter(|key| oauth.is_some_and(|all| is_given(all, key)));
     let mut keys: Vec<String> = signs.map(|key| format!("oauth.{key}")).collect();
     keys.extend(LOCAL_FILES.iter().filter(|key| is_given(entry, key)).map(|&key| key.to_owned()));
-    let verify = entry.get("ssl_verify").and_then(Json::as_str).map(str::trim);
-    if verify.is_some_and(|text| !SWITCHES.contains(&text.to_ascii_lowercase().as_str())) {
+    let verify = entry.get("ssl_verify").and_then(Json::as_str);
+    if verify.is_some_and(|text| settings::switch(text).is_none()) {
         keys.push("ssl_verify".to_owned());
     }
     keys

@@ -12,7 +12,7 @@ const MARK: &str = ".agent";
 /// The folder of skills, in the marked folder of a project.
 const SKILLS: &str = "skills";
 /// Maximum number of folders searched above the working folder.
-const MAX_LEVELS: usize = 64;
+pub(crate) const MAX_LEVELS: usize = 64;
 /// Archived skills, below the skills of the home.
 const ARCHIVE: &str = ".archive";
 /// Usage records, beside the skills of the home.
@@ -131,7 +131,7 @@ impl SkillFolders {
 }
 
 /// A path with links resolved, as far as it exists.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     for folder in path.ancestors() {
         if let Ok(known) = fs::canonicalize(folder) {
             let rest = path.strip_prefix(folder).unwrap_or(Path::new(""));

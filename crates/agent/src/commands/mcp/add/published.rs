@@ -1,10 +1,7 @@
 //! `agent mcp add NAME@registry`: a server of the registry, with its inputs, after confirmation.
 
-use std::collections::BTreeMap;
-
 use mcp_client::config::server_json::{EntryTemplate, Preference, Question};
 use mcp_client::config::{Scope, valid_name};
-use serde_json::Value as Json;
 use task_loop::untrusted::printable;
 
 use super::super::candidate::{NewSecret, SecretHandling, save};
@@ -104,16 +101,12 @@ fn answers(
     args: &Args,
     prompt: Option<&Prompt>,
 ) -> Result<Vec<Option<String>>> {
-    let mut given: BTreeMap<String, String> = BTreeMap::new();
-    for named in [pairs("env", &args.env, &['='])?, pairs("header", &args.headers, &[':', '='])?] {
-        for (name, value) in named.as_ref().and_then(Json::as_object).into_iter().flatten() {
-            given.insert(name.clone(), value.as_str().unwrap_or_default().to_owned());
-        }
-    }
+    let mut given = pairs("env", &args.env, &['='])?;
+    given.extend(pairs("header", &args.headers, &[':', '='])?);
     let (mut answers, mut missing) = (Vec::new(), Vec::new());
     for question in &template.questions {
         let answer = match (given.remove(&question.name), prompt) {
-            (Some(answer), _) => Some(answer),
+            (Some(answer), _) => answer.as_str().map(str::to_owned),
             (None, Some(prompt)) if question.is_required => ask(question, prompt)?,
             _ => question.default.clone(),
         };
