@@ -268,11 +268,12 @@ impl SshHost {
         let connection = environment.get("SSH_CONNECTION").map(String::as_str).unwrap_or_default();
         let mut reached = connection.split_whitespace().skip(2);
         let (host, port) = (reached.next().and_then(word), reached.next().and_then(word));
+        let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self {
             user: variable("USER")
                 .or_else(|| variable("LOGNAME"))
                 .unwrap_or_else(|| "<user>".to_owned()),
-            host: host.or_else(|| word(&machine())).unwrap_or_else(|| "<this machine>".to_owned()),
+            host: host.or_else(|| word(&machine)).unwrap_or_else(|| "<this machine>".to_owned()),
             port: port.filter(|port| port != "22"),
             remote: is_remote(environment),
         }
@@ -284,10 +285,6 @@ impl SshHost {
         let ssh = ssh.as_ref().map(|ssh| format!("-p {ssh} ")).unwrap_or_default();
         format!("ssh -N -L {port}:127.0.0.1:{port} {ssh}{user}@{host}")
     }
-}
-
-fn machine() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

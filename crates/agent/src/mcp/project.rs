@@ -120,6 +120,19 @@ impl ProjectFile {
         Scope { workspace: self.folder.clone(), ..scope.clone() }
     }
 
+    /// Approves the file as it is now, or withdraws its approval.
+    pub(crate) fn set_approved(&self, is_approved: bool, session: &Session) -> Result {
+        let path = session.home()?.project_approvals();
+        let _lock = lock::take(&path)?;
+        let mut approvals = Approvals::read(session)?;
+        approvals.files.remove(&self.path);
+        if is_approved {
+            approvals.files.insert(self.path.clone(), self.digest.clone());
+        }
+        let text = serde_json::to_string_pretty(&approvals).unwrap_or_default();
+        config::write(&path, &(text + "\n"))
+    }
+
     /// The usable servers, and the problems of the others.
     pub(crate) fn configured(&self, scope: &Scope) -> (Vec<Configured>, Vec<String>) {
         let scope = self.scope(scope);
@@ -189,33 +202,12 @@ fn adapted(mut entry: Json, folder: &Path) -> Json {
     entry
 }
 
-pub(crate) fn approve(file: &ProjectFile, session: &Session) -> Result {
-    Approvals::change(session, |approvals| {
-        approvals.files.insert(file.path.clone(), file.digest.clone());
-    })
-}
-
-pub(crate) fn forget(file: &ProjectFile, session: &Session) -> Result {
-    Approvals::change(session, |approvals| {
-        approvals.files.remove(&file.path);
-    })
-}
-
 impl Approvals {
     fn read(session: &Session) -> Result<Self> {
         let path = session.home()?.project_approvals();
         let Some(text) = config::read(&path)? else { return Ok(Self::default()) };
         let wrong = Diagnostic::configuration(format!("{} is invalid", path.display()));
         serde_json::from_str(&text).or_diagnostic(wrong)
-    }
-
-    fn change(session: &Session, change: impl FnOnce(&mut Self)) -> Result {
-        let path = session.home()?.project_approvals();
-        let _lock = lock::take(&path)?;
-        let mut approvals = Self::read(session)?;
-        change(&mut approvals);
-        let text = serde_json::to_string_pretty(&approvals).unwrap_or_default();
-        config::write(&path, &(text + "\n"))
     }
 }
 

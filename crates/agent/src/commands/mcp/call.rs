@@ -155,18 +155,12 @@ impl Call<'_> {
             return why;
         }
         let (statuses, registry) = (client.status(), client.registry());
-        let left_out = |native: &str, reason: &str| {
-            let reason = self.fleet.shown.line(reason);
-            Diagnostic::failed(format!("`{}` cannot be used: {reason}", printable(native)))
-        };
-        for status in &statuses {
-            if let Some(tool) = status.quarantined.iter().find(|tool| self.target.is(&tool.name)) {
-                return left_out(&tool.name, &tool.reason);
-            }
-        }
-        if let Some(tool) = registry.skipped().iter().find(|tool| self.target.is(&tool.native_name))
-        {
-            return left_out(&tool.native_name, &tool.reason);
+        let quarantined = statuses.iter().flat_map(|status| &status.quarantined);
+        let left_out = quarantined.map(|tool| (&tool.name, &tool.reason));
+        let skipped = registry.skipped().iter().map(|tool| (&tool.native_name, &tool.reason));
+        if let Some((native, reason)) = left_out.chain(skipped).find(|it| self.target.is(it.0)) {
+            let (native, reason) = (printable(native), self.fleet.shown.line(reason));
+            return Diagnostic::failed(format!("`{native}` cannot be used: {reason}"));
         }
         for status in &statuses {
             if let ServerState::Degraded { reason } = &status.state {
@@ -194,14 +188,12 @@ impl Call<'_> {
     fn failed(&self, tool: &RegisteredTool, error: &Error) -> Diagnostic {
         let server = self.target.servers.iter().find(|entry| *entry.name == *tool.server);
         if let Error::NotApproved { .. } = error {
-            let diagnostic = Diagnostic::failed(error.to_string());
-            return if self.has_person {
-                diagnostic
-            } else {
-                diagnostic
-                    .hint("no terminal to ask for approval; approve this call with --approve")
-                    .hint(format!("approve all its calls with `trust: full` for {}", tool.server))
-            };
+            let hints = [
+                "no terminal to ask for approval; approve this call with --approve".to_owned(),
+                format!("approve all its calls with `trust: full` for {}", tool.server),
+            ];
+            let hints = hints.into_iter().filter(|_| !self.has_person);
+            return Diagnostic::failed(error.to_string()).hints(hints);
         }
         let Some(server) = server else { return Diagnostic::failed(error.to_string()) };
         let mut diagnostic = self.fleet.problem(server, error);
