@@ -54,13 +54,8 @@ impl Source {
     }
 
     pub(crate) fn is_lines(&self, cut: DocumentSplit) -> bool {
-        match (self, cut) {
-            (_, DocumentSplit::Lines) => true,
-            (Source::Stdin, DocumentSplit::ByName) => false,
-            (Source::File(path), DocumentSplit::ByName) => {
-                matches!(ending(path), Some("ndjson" | "jsonl"))
-            }
-        }
+        let by_name = |path: &Path| matches!(ending(path), Some("ndjson" | "jsonl"));
+        cut == DocumentSplit::Lines || matches!(self, Source::File(path) if by_name(path))
     }
 
     /// Reads the source, decompressed, and passes on its documents one by one. `buffer` holds one

@@ -232,30 +232,24 @@ fn servers(online: Option<Duration>, session: &Session) -> Result<Vec<Finding>> 
         Err(stopped) if stopped.exit.is_of_signal() => return Err(stopped),
         Err(diagnostic) => return Ok(vec![Finding::from(diagnostic).of("servers")]),
     };
-    let mut checks = Vec::new();
-    for finding in &findings.all {
-        let is_shown = match finding.severity {
-            Severity::Error | Severity::Warning => true,
-            // Only the last good finding of a server is shown.
-            Severity::Good => is_last(finding, &findings.all),
-            Severity::Advice => false,
-        };
-        if is_shown {
-            checks.push(check(finding, &shown));
-        }
-    }
+    let is_shown = |finding: &&Finding| is_bad(finding) || is_last_good(finding, &findings.all);
+    let shown_ones = findings.all.iter().filter(is_shown);
+    let mut checks: Vec<Finding> = shown_ones.map(|finding| check(finding, &shown)).collect();
     if !findings.all.iter().any(|finding| finding.subject.is_some()) {
         checks.push(Finding::good("no MCP servers are configured").of("servers"));
     }
     Ok(checks)
 }
 
-fn is_last(finding: &Finding, all: &[Finding]) -> bool {
-    let mut of_server = all.iter().rev().filter(|other| other.subject == finding.subject);
-    let is_bad = all
-        .iter()
-        .any(|other| other.subject == finding.subject && other.severity > Severity::Advice);
-    !is_bad && of_server.find(|other| other.severity == Severity::Good) == Some(finding)
+fn is_bad(finding: &Finding) -> bool {
+    finding.severity > Severity::Advice
+}
+
+/// Whether this is the last good finding of a server without bad ones.
+fn is_last_good(finding: &Finding, all: &[Finding]) -> bool {
+    let mut of_server = all.iter().filter(|other| other.subject == finding.subject);
+    !of_server.clone().any(is_bad)
+        && of_server.rfind(|other| other.severity == Severity::Good) == Some(finding)
 }
 
 fn check(finding: &Finding, shown: &Sanitizer) -> Finding {

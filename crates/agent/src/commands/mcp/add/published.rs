@@ -5,7 +5,7 @@ use mcp_client::config::{Scope, valid_name};
 use task_loop::untrusted::printable;
 
 use super::super::candidate::{NewSecret, SecretHandling, save};
-use super::super::install::dialog::{self, Offer};
+use super::super::install::dialog::{self, Offer, short};
 use super::super::secrets::{MovedSecret, variable_name};
 use super::super::server_registry::ServerRegistry;
 use super::{Args, pairs, refuse_taken, report};
@@ -113,11 +113,11 @@ fn answers(
         if let Some(answer) = &answer
             && !is_choice(question, answer)
         {
-            let message = format!("`{}` must be {}", line(&question.name), choices(question));
+            let message = format!("`{}` must be {}", short(&question.name), choices(question));
             return Err(Diagnostic::usage(message));
         }
         if answer.is_none() && question.is_required {
-            missing.push(line(&question.name));
+            missing.push(short(&question.name));
         }
         answers.push(answer);
     }
@@ -133,15 +133,15 @@ fn answers(
 }
 
 fn ask(question: &Question, prompt: &Prompt) -> Result<Option<String>> {
-    let mut text = line(&question.name);
+    let mut text = short(&question.name);
     if !question.description.is_empty() {
-        text.push_str(&format!(" ({})", line(&question.description)));
+        text.push_str(&format!(" ({})", short(&question.description)));
     }
     if !question.choices.is_empty() {
         text.push_str(&format!(", {}", choices(question)));
     }
     if let Some(default) = &question.default {
-        text.push_str(&format!(" [{}]", line(default)));
+        text.push_str(&format!(" [{}]", short(default)));
     }
     for _ in 0..MAX_TRIES {
         let text = format!("{text}:");
@@ -162,13 +162,8 @@ fn is_choice(question: &Question, answer: &str) -> bool {
 }
 
 fn choices(question: &Question) -> String {
-    let all: Vec<String> = question.choices.iter().map(|choice| line(choice)).collect();
+    let all: Vec<String> = question.choices.iter().map(|choice| short(choice)).collect();
     format!("one of {}", all.join(", "))
-}
-
-/// A text of a publisher, shortened and sanitized.
-fn line(text: &str) -> String {
-    dialog::short(&dialog::line(text))
 }
 
 /// Replaces secrets by references, so that the dialog does not show them.

@@ -84,10 +84,10 @@ pub(crate) fn entry(candidate: &Candidate, scope: &Scope) -> String {
     let entry = without_blanks(&plain(&entry)).replace('\n', "\n    ");
     let mut text = format!("  name: {}\n  config:\n    {entry}\n\n", candidate.name);
     for note in &candidate.notes {
-        text.push_str(&format!("{WARNING}note:{WARNING:#} {}\n", short(&line(note))));
+        text.push_str(&format!("{WARNING}note:{WARNING:#} {}\n", short(note)));
     }
     for caution in cautions(candidate, scope) {
-        text.push_str(&format!("{WARNING}Caution:{WARNING:#} {}\n", short(&line(&caution))));
+        text.push_str(&format!("{WARNING}Caution:{WARNING:#} {}\n", short(&caution)));
     }
     // Last and bounded, so that it is above the question even if the entry, shown in full above
     // it, is long.
@@ -98,10 +98,8 @@ pub(crate) fn entry(candidate: &Candidate, scope: &Scope) -> String {
             command_line(endpoint)
         ),
         Endpoint::Http(endpoint) => {
-            format!(
-                "The arguments of its tools are sent to {}.",
-                short(&line(host(endpoint.url.shown())))
-            )
+            let host = short(host(endpoint.url.shown()));
+            format!("The arguments of its tools are sent to {host}.")
         }
     });
     text
@@ -141,9 +139,9 @@ fn cautions(candidate: &Candidate, scope: &Scope) -> Vec<String> {
     cautions
 }
 
-/// A text on one line, shortened in the middle.
+/// An untrusted text on one line, shortened in the middle.
 pub(crate) fn short(text: &str) -> String {
-    excerpt(text, MAX_TEXT_ROWS).text
+    excerpt(&line(text), MAX_TEXT_ROWS).text
 }
 
 /// The command with its words quoted; a very long one is shortened in the middle.
