@@ -67,12 +67,12 @@ impl Source {
         buffer: &mut Vec<u8>,
         mut take: impl FnMut(SplitDocument<'_>),
     ) -> io::Result<()> {
-        let mut from = self.unpacked()?;
+        let (mut from, is_lines) = (self.unpacked()?, self.is_lines(cut));
         for first_line in 1.. {
             buffer.clear();
             // One byte more than the limit, to detect excess.
             let mut bounded = from.by_ref().take(max_bytes.saturating_add(1));
-            if !self.is_lines(cut) {
+            if !is_lines {
                 bounded.read_to_end(buffer)?;
                 take(piece(buffer, max_bytes, first_line));
                 break;

@@ -160,7 +160,7 @@ fn pasted_text(args: &Args) -> Result<Option<(Option<&str>, &str)>> {
             let first = printable(first);
             return Err(Diagnostic::usage(format!("unexpected argument `{first}`")).hint(
                 "put the command of a local server after `--`: `agent mcp add NAME -- COMMAND \
-                     ARGS...`",
+                 ARGS...`",
             ));
         }
     };
