@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use mcp_client::host::{BoxFuture, Browser, SignInPage, SignInReply};
 use mcp_client::oauth::{DeviceCode, DeviceCodeDisplay};
-use percent_encoding::{CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::json;
 use task_loop::untrusted::printable;
 
@@ -29,6 +29,8 @@ use crate::table::counted;
 const GIVE_UP: Words = &["skip", "cancel", "s", "n", "no", "q", "quit"];
 const MAX_EMPTY_LINES: u32 = 1;
 const PROMPT: &str = "> ";
+/// Characters that are escaped in an address, besides those beyond ASCII.
+const ESCAPED: &AsciiSet = &CONTROLS.add(b' ');
 
 /// Shows sign-in pages, and reads the pasted redirect.
 #[derive(Debug)]
@@ -185,7 +187,7 @@ impl SignInPrompt {
 
 /// The address for clicking and copying: complete, and without control characters.
 fn shown_address(address: &str) -> String {
-    utf8_percent_encode(address, &CONTROLS.add(b' ')).to_string()
+    utf8_percent_encode(address, ESCAPED).to_string()
 }
 
 /// The text before a sign-in, whose page was opened in the browser or not.

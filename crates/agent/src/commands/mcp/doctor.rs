@@ -247,11 +247,11 @@ impl Doctor<'_> {
 
     fn check_documents(&mut self, entries: &[&ServerEntry]) -> Result {
         let Self { fleet, session, findings } = self;
-        let document = |entry: &&ServerEntry| {
+        let used = entries.iter().filter_map(|entry| {
             let Endpoint::Http(http) = &entry.endpoint else { return None };
             Some((entry.name.clone(), http, address(oauth(entry)?, &fleet.servers.parsed)?))
-        };
-        let used: Vec<_> = entries.iter().filter_map(document).collect();
+        });
+        let used: Vec<_> = used.collect();
         if used.is_empty() {
             return Ok(());
         }
