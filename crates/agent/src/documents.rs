@@ -1,7 +1,7 @@
 //! Finds and reads documents: files, folders, standard input; plain, gzip, or one per line.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -54,13 +54,8 @@ impl Source {
     }
 
     pub(crate) fn is_lines(&self, cut: DocumentSplit) -> bool {
-        match (self, cut) {
-            (_, DocumentSplit::Lines) => true,
-            (Source::Stdin, DocumentSplit::ByName) => false,
-            (Source::File(path), DocumentSplit::ByName) => {
-                matches!(ending(path), Some("ndjson" | "jsonl"))
-            }
-        }
+        let by_name = |path: &Path| matches!(ending(path), Some("ndjson" | "jsonl"));
+        cut == DocumentSplit::Lines || matches!(self, Source::File(path) if by_name(path))
     }
 
     /// Reads the source, decompressed, and passes on its documents one by one. `buffer` holds one
@@ -70,70 +65,51 @@ impl Source {
         cut: DocumentSplit,
         max_bytes: u64,
         buffer: &mut Vec<u8>,
-        take: impl FnMut(SplitDocument<'_>),
+        mut take: impl FnMut(SplitDocument<'_>),
     ) -> io::Result<()> {
-        let bounds = Bounds { lines: self.is_lines(cut), max_bytes };
-        match self {
-            Source::Stdin => unpack(io::stdin().lock(), bounds, buffer, take),
-            Source::File(path) => unpack(BufReader::new(File::open(path)?), bounds, buffer, take),
+        let (mut from, is_lines) = (self.unpacked()?, self.is_lines(cut));
+        for first_line in 1.. {
+            buffer.clear();
+            // One byte more than the limit, to detect excess.
+            let mut bounded = from.by_ref().take(max_bytes.saturating_add(1));
+            if !is_lines {
+                bounded.read_to_end(buffer)?;
+                take(piece(buffer, max_bytes, first_line));
+                break;
+            }
+            if bounded.read_until(b'\n', buffer)? == 0 {
+                break;
+            }
+            let whole = buffer.ends_with(b"\n");
+            if whole {
+                buffer.pop();
+            }
+            if !buffer.trim_ascii().is_empty() {
+                take(piece(buffer, max_bytes, first_line));
+            }
+            if !whole {
+                // Skip the rest of a line that is too long.
+                from.skip_until(b'\n')?;
+            }
         }
+        Ok(())
     }
-}
 
-#[derive(Debug, Clone, Copy)]
-struct Bounds {
-    lines: bool,
-    max_bytes: u64,
-}
-
-fn unpack(
-    mut from: impl BufRead,
-    bounds: Bounds,
-    buffer: &mut Vec<u8>,
-    take: impl FnMut(SplitDocument<'_>),
-) -> io::Result<()> {
-    let mut magic = Vec::with_capacity(GZIP_MAGIC.len());
-    from.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut magic)?;
-    let packed = magic == GZIP_MAGIC;
-    let whole = magic.chain(from);
-    if packed {
-        read_documents(BufReader::new(MultiGzDecoder::new(whole)), bounds, buffer, take)
-    } else {
-        read_documents(whole, bounds, buffer, take)
+    fn unpacked(&self) -> io::Result<Box<dyn BufRead>> {
+        let mut from: Box<dyn BufRead> = match self {
+            Source::Stdin => Box::new(io::stdin().lock()),
+            Source::File(path) => Box::new(BufReader::new(File::open(path)?)),
+        };
+        let mut magic = Vec::with_capacity(GZIP_MAGIC.len());
+        from.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut magic)?;
+        let is_packed = magic == GZIP_MAGIC;
+        let whole = Cursor::new(magic).chain(from);
+        Ok(if is_packed {
+            Box::new(BufReader::new(MultiGzDecoder::new(whole)))
+        } else {
+            Box::new(whole)
+        })
     }
-}
-
-fn read_documents(
-    mut from: impl BufRead,
-    bounds: Bounds,
-    buffer: &mut Vec<u8>,
-    mut take: impl FnMut(SplitDocument<'_>),
-) -> io::Result<()> {
-    for first_line in 1.. {
-        buffer.clear();
-        // One byte more than the limit, to detect excess.
-        let mut bounded = from.by_ref().take(bounds.max_bytes.saturating_add(1));
-        if !bounds.lines {
-            bounded.read_to_end(buffer)?;
-            take(piece(buffer, bounds.max_bytes, first_line));
-            break;
-        }
-        if bounded.read_until(b'\n', buffer)? == 0 {
-            break;
-        }
-        let whole = buffer.ends_with(b"\n");
-        if whole {
-            buffer.pop();
-        }
-        if !buffer.trim_ascii().is_empty() {
-            take(piece(buffer, bounds.max_bytes, first_line));
-        }
-        if !whole {
-            // Skip the rest of a line that is too long.
-            from.skip_until(b'\n')?;
-        }
-    }
-    Ok(())
 }
 
 fn piece(bytes: &[u8], max_bytes: u64, first_line: usize) -> SplitDocument<'_> {

@@ -42,7 +42,7 @@ use crate::runtime::Signals;
 use crate::session::Session;
 
 /// Extra time beyond a server's own timeouts before a command stops waiting for it.
-const MAX_EXTRA_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const MAX_EXTRA_WAIT: Duration = Duration::from_secs(5);
 /// Default timeout of a sign-in by a person.
 const SIGN_IN: Duration = Duration::from_mins(5);
 
@@ -278,19 +278,32 @@ impl McpServers {
     /// Maximum time until these servers are settled, sign-ins included.
     pub(crate) fn patience<'a>(
         &self,
-        entries: impl IntoIterator<Item = &'a ServerEntry> + Clone,
+        entries: impl IntoIterator<Item = &'a ServerEntry>,
     ) -> Duration {
-        let sign_ins = entries.clone().into_iter().filter_map(oauth);
-        let sign_in = sign_ins.map(|options| options.timeout.unwrap_or(SIGN_IN)).max();
-        let sign_in = sign_in.filter(|_| self.host.browser.is_some());
-        patience(entries).saturating_add(sign_in.unwrap_or_default())
+        let (mut connect, mut sign_in) = (MAX_EXTRA_WAIT, Duration::ZERO);
+        for entry in entries {
+            connect = connect.max(entry.connect_timeout.saturating_add(MAX_EXTRA_WAIT));
+            if let Some(options) = oauth(entry).filter(|_| self.host.browser.is_some()) {
+                sign_in = sign_in.max(options.timeout.unwrap_or(SIGN_IN));
+            }
+        }
+        connect.saturating_add(sign_in)
     }
 
-    /// Waits until the servers are settled, with a progress display on a terminal.
-    pub(crate) async fn settle(&self, client: &Client, entries: &[ServerEntry]) {
-        let names: Vec<&str> = entries.iter().map(|entry| &*entry.name).collect();
-        self.reporter.waiting_for(format!("connecting {}", names.join(", ")));
-        client.wait_until_settled(self.patience(entries)).await;
+    /// Waits until every server is settled, and shows the unsettled ones meanwhile.
+    pub(crate) async fn settle(&self, client: &Client, most: Duration) {
+        let settled = client.wait_until_settled(most);
+        tokio::pin!(settled);
+        loop {
+            let mut waiting = client.status();
+            waiting.retain(|status| !status.state.is_settled());
+            let names: Vec<&str> = waiting.iter().map(|status| &*status.server).collect();
+            self.reporter.waiting_for(format!("connecting {}", names.join(", ")));
+            tokio::select! {
+                () = &mut settled => break,
+                () = self.reporter.happened() => {}
+            }
+        }
         self.reporter.done_waiting();
     }
 
@@ -399,12 +412,6 @@ fn is_of_this_machine(error: &mcp_client::Error) -> bool {
     let mcp_client::Error::OAuth(error) = error else { return false };
     let inner = if let Error::Unattended(inner) = &**error { inner } else { error };
     matches!(**inner, Error::Store { .. } | Error::Keychain { .. })
-}
-
-/// Maximum time until these servers are settled.
-pub(crate) fn patience<'a>(entries: impl IntoIterator<Item = &'a ServerEntry>) -> Duration {
-    let longest = entries.into_iter().map(|entry| entry.connect_timeout).max();
-    longest.unwrap_or_default().saturating_add(MAX_EXTRA_WAIT)
 }
 
 pub(crate) fn oauth(entry: &ServerEntry) -> Option<&OauthOptions> {

@@ -12,7 +12,6 @@ pub(crate) mod document;
 pub(crate) mod folder;
 pub(crate) mod folders;
 pub(crate) mod install;
-pub(crate) mod listing;
 pub(crate) mod log;
 pub(crate) mod record;
 pub(crate) mod tool;

@@ -30,7 +30,7 @@ use crate::commands::parse_worker;
 use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::mcp::approval::ApprovalFile;
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, Servers, patience};
+use crate::mcp::{MAX_EXTRA_WAIT, McpServers, Servers};
 use crate::member::Member;
 use crate::member::settings::Settings;
 use crate::metrics_recorder;
@@ -224,7 +224,8 @@ impl TaskSetup {
             for status in client.missing_required() {
                 let entry = &self.fleet.servers.find(&status.server)?.entry;
                 // A server that has stopped by then is reported as missing.
-                let _ = client.wait_until_server_settled(&entry.name, patience([entry])).await;
+                let most = entry.connect_timeout.saturating_add(MAX_EXTRA_WAIT);
+                let _ = client.wait_until_server_settled(&entry.name, most).await;
             }
             return self.missing(client);
         }

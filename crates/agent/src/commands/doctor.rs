@@ -10,9 +10,9 @@ use std::{fs, thread};
 use rustix::fs::{Access, access, statvfs};
 use serde_json::{Value, json};
 use task_loop::Sanitizer;
-use task_loop::untrusted::printable;
+use task_loop::untrusted::escaped;
 
-use super::mcp::doctor::{self, Connectivity, DoctorResult};
+use super::mcp::doctor;
 use super::metrics::status;
 use super::update::{Channel, ChannelArgs};
 use crate::diagnostic::{Diagnostic, Result};
@@ -43,15 +43,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
-    let online = Connectivity::Online { at_most: AT_MOST };
-    let reach = if args.offline { Connectivity::Offline } else { online };
+    let online = (!args.offline).then_some(AT_MOST);
     let mut findings = Findings::default();
     findings.add(home(session)?.of("home"));
     let configuration = configuration(session)?.of("config");
     let is_readable = configuration.severity != Severity::Error;
     findings.add(configuration);
     if is_readable {
-        findings.extend(everything(reach, session)?);
+        findings.extend(everything(online, session)?);
     }
     #[cfg(feature = "local-model")]
     findings.extend(models(session)?.into_iter().map(|finding| finding.of("models")));
@@ -61,10 +60,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
 }
 
 /// The checks that need a readable configuration, run concurrently.
-fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
+fn everything(online: Option<Duration>, session: &Session) -> Result<Vec<Finding>> {
     thread::scope(|scope| {
-        let service = scope.spawn(|| service::check(reach, session));
-        let servers = scope.spawn(|| servers(reach, session));
+        let service = scope.spawn(|| service::check(online.is_some(), session));
+        let servers = scope.spawn(|| servers(online, session));
         let mut checks = Vec::new();
         let standing = [metrics(session).of("metrics"), updates(session).of("updates")];
         for looked in [service, servers] {
@@ -82,6 +81,7 @@ fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
 fn models(session: &Session) -> Result<Vec<Finding>> {
     use crate::model_files::model_dir::ModelDir;
     use local_model::About;
+    use task_loop::untrusted::printable;
 
     let shelf = ModelDir::find(session)?;
     let names = match shelf.content() {
@@ -221,45 +221,35 @@ fn json(findings: &Findings) -> Value {
 
 /// On one line of any length, without unprintable characters.
 fn line(text: &str) -> String {
-    text.split('\n').map(shown).collect::<Vec<_>>().join(" ")
-}
-
-fn shown(text: &str) -> String {
-    if text.chars().any(char::is_control) { printable(text) } else { text.to_owned() }
+    text.split('\n').map(escaped).collect::<Vec<_>>().join(" ")
 }
 
 const AT_MOST: Duration = Duration::from_secs(30);
 
-fn servers(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
-    let DoctorResult { findings, shown } = match doctor::check(None, reach, session) {
+fn servers(online: Option<Duration>, session: &Session) -> Result<Vec<Finding>> {
+    let (findings, shown) = match doctor::check(None, online, session) {
         Ok(looked) => looked,
         Err(stopped) if stopped.exit.is_of_signal() => return Err(stopped),
         Err(diagnostic) => return Ok(vec![Finding::from(diagnostic).of("servers")]),
     };
-    let mut checks = Vec::new();
-    for finding in &findings.all {
-        let is_shown = match finding.severity {
-            Severity::Error | Severity::Warning => true,
-            // Only the last good finding of a server is shown.
-            Severity::Good => is_last(finding, &findings.all),
-            Severity::Advice => false,
-        };
-        if is_shown {
-            checks.push(check(finding, &shown));
-        }
-    }
+    let is_shown = |finding: &&Finding| is_bad(finding) || is_last_good(finding, &findings.all);
+    let shown_ones = findings.all.iter().filter(is_shown);
+    let mut checks: Vec<Finding> = shown_ones.map(|finding| check(finding, &shown)).collect();
     if !findings.all.iter().any(|finding| finding.subject.is_some()) {
         checks.push(Finding::good("no MCP servers are configured").of("servers"));
     }
     Ok(checks)
 }
 
-fn is_last(finding: &Finding, all: &[Finding]) -> bool {
-    let mut of_server = all.iter().rev().filter(|other| other.subject == finding.subject);
-    let is_bad = all
-        .iter()
-        .any(|other| other.subject == finding.subject && other.severity > Severity::Advice);
-    !is_bad && of_server.find(|other| other.severity == Severity::Good) == Some(finding)
+fn is_bad(finding: &Finding) -> bool {
+    finding.severity > Severity::Advice
+}
+
+/// Whether this is the last good finding of a server without bad ones.
+fn is_last_good(finding: &Finding, all: &[Finding]) -> bool {
+    let mut of_server = all.iter().filter(|other| other.subject == finding.subject);
+    !of_server.clone().any(is_bad)
+        && of_server.rfind(|other| other.severity == Severity::Good) == Some(finding)
 }
 
 fn check(finding: &Finding, shown: &Sanitizer) -> Finding {

@@ -17,12 +17,10 @@ mod move_secrets;
 pub(crate) mod project;
 mod register_links;
 mod remove;
-mod search;
 mod secrets;
 mod server_registry;
 mod set;
 mod status;
-mod switch;
 mod tasks;
 mod test;
 pub(crate) mod tools;
@@ -30,8 +28,6 @@ pub(crate) mod tools;
 use std::io;
 
 use clap::Subcommand;
-
-use self::switch::Switch;
 
 use crate::diagnostic::Result;
 use crate::session::Session;
@@ -54,7 +50,7 @@ Examples:
 pub(crate) enum Command {
     List(list::Args),
     Add(Box<add::Args>),
-    Search(search::Args),
+    Search(server_registry::Args),
     Import(import::Args),
     Project(project::Args),
     Install(install::Args),
@@ -64,10 +60,10 @@ pub(crate) enum Command {
     Remove(remove::Args),
     /// Enable disabled servers
     #[command(after_help = "Examples:\n  agent mcp enable files\n  agent mcp enable files docs")]
-    Enable(switch::Args),
+    Enable(set::SwitchArgs),
     /// Disable servers without removing them
     #[command(after_help = "Examples:\n  agent mcp disable files\n  agent mcp disable files docs")]
-    Disable(switch::Args),
+    Disable(set::SwitchArgs),
     Test(test::Args),
     Tools(tools::Args),
     Call(call::Args),
@@ -97,7 +93,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result {
     match command {
         Command::List(args) => list::run(&args, session),
         Command::Add(args) => add::run(&args, session),
-        Command::Search(args) => search::run(&args, session),
+        Command::Search(args) => server_registry::run(&args, session),
         Command::Import(args) => import::run(&args, session),
         Command::Project(args) => project::run(&args, session),
         Command::Install(args) => install::run(&args, session),
@@ -105,8 +101,8 @@ pub(crate) fn run(command: Command, session: &Session) -> Result {
         Command::RegisterLinks(args) => register_links::run(&args, session),
         Command::Set(args) => set::run(&args, session),
         Command::Remove(args) => remove::run(&args, session),
-        Command::Enable(args) => switch::run(&args, Switch::On, session),
-        Command::Disable(args) => switch::run(&args, Switch::Off, session),
+        Command::Enable(args) => set::switch(&args, true, session),
+        Command::Disable(args) => set::switch(&args, false, session),
         Command::Test(args) => test::run(&args, session),
         Command::Tools(args) => tools::run(&args, session),
         Command::Call(args) => call::run(&args, session),

@@ -1,9 +1,8 @@
-//! Approval of calls: the dialog for a person, the approvals of `agent mcp call`, and their file.
+//! Approval of calls: the dialog for a person, and the file of approvals.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_client::host::{ApprovalDecision, ApprovalRequest, Approver, BoxFuture};
 use similar::{ChangeTag, TextDiff};
@@ -16,22 +15,9 @@ use crate::config::{self, lock};
 use crate::diagnostic::Diagnostic;
 use crate::output::WARNING;
 
-/// Asks a person. Denies if there is none.
+/// Asks a person about every call that needs approval.
 #[derive(Debug)]
-pub(crate) struct PersonApprover {
-    person: Option<Arc<dyn Person>>,
-    asked: AtomicBool,
-}
-
-impl PersonApprover {
-    pub(crate) fn new(person: Option<Arc<dyn Person>>) -> Arc<Self> {
-        Arc::new(Self { person, asked: AtomicBool::new(false) })
-    }
-
-    pub(crate) fn has_asked(&self) -> bool {
-        self.asked.load(Ordering::Acquire)
-    }
-}
+pub(crate) struct PersonApprover(pub(crate) Arc<dyn Person>);
 
 /// The reason for the question.
 const UNTRUSTED: &str = "the server is untrusted and the tool is not marked as read-only";
@@ -129,28 +115,14 @@ fn difference(before: &str, after: &str) -> String {
 
 impl Approver for PersonApprover {
     fn decide(&self, call: ApprovalRequest) -> BoxFuture<ApprovalDecision> {
-        let Some(person) = &self.person else {
-            return Box::pin(std::future::ready(ApprovalDecision::Deny));
-        };
-        self.asked.store(true, Ordering::Release);
         let why = match call.approval {
             Some(_) => ApprovalReason::EveryCall,
             None => ApprovalReason::Untrusted,
         };
-        let answer = person.approve(ApprovalQuestion { call, why, within: CallContext::OneCall });
+        let answer = self.0.approve(ApprovalQuestion { call, why, within: CallContext::OneCall });
         Box::pin(async move {
             if answer.await.is_yes() { ApprovalDecision::Allow } else { ApprovalDecision::Deny }
         })
-    }
-}
-
-/// Approves: the person confirmed it on the command line.
-#[derive(Debug)]
-pub(crate) struct PreApproved;
-
-impl Approver for PreApproved {
-    fn decide(&self, _: ApprovalRequest) -> BoxFuture<ApprovalDecision> {
-        Box::pin(std::future::ready(ApprovalDecision::Allow))
     }
 }
 

@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use mcp_client::host::{BoxFuture, Browser, SignInPage, SignInReply};
 use mcp_client::oauth::{DeviceCode, DeviceCodeDisplay};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::json;
 use task_loop::untrusted::printable;
 
 use self::opener::{Attempt, Opener, is_remote};
 use super::advice::operand_with;
-use super::client_document::Source;
+use super::client_document::default_address;
 use super::reporter::Reporter;
 use crate::host::is_this_machine;
 use crate::output::{DIM, GOOD, Output, WARNING};
@@ -28,24 +29,14 @@ use crate::table::counted;
 const GIVE_UP: Words = &["skip", "cancel", "s", "n", "no", "q", "quit"];
 const MAX_EMPTY_LINES: u32 = 1;
 const PROMPT: &str = "> ";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BrowserLaunch {
-    Allowed,
-    Never,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PageDelivery {
-    Opens,
-    IsPrinted,
-}
+/// Characters that are escaped in an address, besides those beyond ASCII.
+const ESCAPED: &AsciiSet = &CONTROLS.add(b' ');
 
 /// Shows sign-in pages, and reads the pasted redirect.
 #[derive(Debug)]
 pub(crate) struct TerminalSignIn {
     prompt: Arc<SignInPrompt>,
-    documents: Source,
+    session: Session,
 }
 
 #[derive(Debug)]
@@ -71,18 +62,16 @@ impl TerminalSignIn {
     /// For a command that may need a sign-in; `None` without a person at a terminal.
     pub(crate) fn find(session: &Session, reporter: &Arc<Reporter>) -> Option<Self> {
         let is_there = line::is_possible() && !session.output.is_json();
-        is_there.then(|| Self::new(session, reporter, BrowserLaunch::Allowed))
+        is_there.then(|| Self::new(session, reporter, true))
     }
 
     /// For a command whose purpose is the sign-in: it works without a terminal too, for a caller
     /// that reads the address from standard error.
-    pub(crate) fn new(session: &Session, reporter: &Arc<Reporter>, opening: BrowserLaunch) -> Self {
+    pub(crate) fn new(session: &Session, reporter: &Arc<Reporter>, may_open: bool) -> Self {
         let environment = &session.environment.all;
         // A program that reads JSON opens the page itself.
-        let opener = match opening {
-            BrowserLaunch::Allowed if !session.output.is_json() => Opener::find(environment),
-            _ => Opener::default(),
-        };
+        let may_open = may_open && !session.output.is_json();
+        let opener = if may_open { Opener::find(environment) } else { Opener::default() };
         let prompt = SignInPrompt {
             output: session.output.clone(),
             reporter: Arc::clone(reporter),
@@ -91,14 +80,14 @@ impl TerminalSignIn {
             can_paste: line::is_possible() && !session.output.is_json(),
             turn: Arc::default(),
         };
-        Self { prompt: Arc::new(prompt), documents: Source(session.clone()) }
+        Self { prompt: Arc::new(prompt), session: session.clone() }
     }
 }
 
 impl Browser for TerminalSignIn {
     fn default_document(&self) -> BoxFuture<Option<String>> {
-        let documents = self.documents.clone();
-        Box::pin(async move { documents.address().await })
+        let session = self.session.clone();
+        Box::pin(async move { default_address(&session).await })
     }
 
     fn open_sign_in(&self, page: SignInPage) -> BoxFuture<SignInReply> {
@@ -162,15 +151,11 @@ impl SignInPrompt {
             ));
             return;
         }
-        let delivery = match self.opener.open(&address) {
-            Attempt::Started => PageDelivery::Opens,
-            Attempt::Nothing => PageDelivery::IsPrinted,
-            Attempt::Failed(why) => {
-                self.output.warn(format!("cannot start a browser: {}", printable(&why)));
-                PageDelivery::IsPrinted
-            }
-        };
-        self.output.need(steps(page, &address, delivery, self));
+        let attempt = self.opener.open(&address);
+        if let Attempt::Failed(why) = &attempt {
+            self.output.warn(format!("cannot start a browser: {}", printable(why)));
+        }
+        self.output.need(steps(page, &address, attempt == Attempt::Started, self));
     }
 
     /// The pasted redirect. It may never come.
@@ -202,37 +187,21 @@ impl SignInPrompt {
 
 /// The address for clicking and copying: complete, and without control characters.
 fn shown_address(address: &str) -> String {
-    let mut shown = String::new();
-    for letter in address.chars() {
-        if letter.is_ascii_graphic() {
-            shown.push(letter);
-        } else {
-            let mut bytes = [0; 4];
-            let encoded = letter.encode_utf8(&mut bytes).bytes();
-            shown.extend(encoded.map(|byte| format!("%{byte:02X}")));
-        }
-    }
-    shown
+    utf8_percent_encode(address, ESCAPED).to_string()
 }
 
-/// The text before a sign-in.
-fn steps(
-    page: &SignInPage,
-    address: &str,
-    delivery: PageDelivery,
-    prompt: &SignInPrompt,
-) -> String {
+/// The text before a sign-in, whose page was opened in the browser or not.
+fn steps(page: &SignInPage, address: &str, is_opened: bool, prompt: &SignInPrompt) -> String {
     let SignInPage { server, issuer, scope, redirect_uri, port, .. } = page;
     let mut text = heading(server, issuer, scope.as_deref());
-    text.push_str(match delivery {
-        PageDelivery::Opens => {
-            "This page opens in your browser. If it does not, open it yourself:\n"
-        }
-        PageDelivery::IsPrinted => "Open this page in a browser:\n",
+    text.push_str(if is_opened {
+        "This page opens in your browser. If it does not, open it yourself:\n"
+    } else {
+        "Open this page in a browser:\n"
     });
     // On a separate line, so that it can be selected as a whole.
     text.push_str(&format!("\n{address}\n\n"));
-    let is_elsewhere = delivery == PageDelivery::IsPrinted || prompt.here.remote;
+    let is_elsewhere = !is_opened || prompt.here.remote;
     if is_elsewhere && page.offers_device_code {
         text.push_str(&format!(
             "Without a browser on this machine, a code is easier: press Ctrl-C and run\n\n  agent \
@@ -248,14 +217,11 @@ fn steps(
         ));
     }
     if prompt.can_paste {
-        text.push_str(match delivery {
-            PageDelivery::Opens => {
-                "If the browser ends on a page that does not load, paste its address here.\n"
-            }
-            PageDelivery::IsPrinted => {
-                "Or sign in without it: when the browser ends on a page that does not load, paste \
-                 its address here.\n"
-            }
+        text.push_str(if is_opened {
+            "If the browser ends on a page that does not load, paste its address here.\n"
+        } else {
+            "Or sign in without it: when the browser ends on a page that does not load, paste its \
+             address here.\n"
         });
         text.push_str(&format!("{DIM}Waiting. Type `skip` or press Ctrl-C to cancel.{DIM:#}"));
     } else {
@@ -304,11 +270,12 @@ impl SshHost {
         let connection = environment.get("SSH_CONNECTION").map(String::as_str).unwrap_or_default();
         let mut reached = connection.split_whitespace().skip(2);
         let (host, port) = (reached.next().and_then(word), reached.next().and_then(word));
+        let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self {
             user: variable("USER")
                 .or_else(|| variable("LOGNAME"))
                 .unwrap_or_else(|| "<user>".to_owned()),
-            host: host.or_else(|| word(&machine())).unwrap_or_else(|| "<this machine>".to_owned()),
+            host: host.or_else(|| word(&machine)).unwrap_or_else(|| "<this machine>".to_owned()),
             port: port.filter(|port| port != "22"),
             remote: is_remote(environment),
         }
@@ -320,10 +287,6 @@ impl SshHost {
         let ssh = ssh.as_ref().map(|ssh| format!("-p {ssh} ")).unwrap_or_default();
         format!("ssh -N -L {port}:127.0.0.1:{port} {ssh}{user}@{host}")
     }
-}
-
-fn machine() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::member::settings::Settings;
 use crate::session::Session;
 
 /// Set at build time by distributors.
-const BUILT_IN: Option<&str> = option_env!("AGENT_CLIENT_METADATA_URL");
+pub(crate) const BUILT_IN: Option<&str> = option_env!("AGENT_CLIENT_METADATA_URL");
 /// Path of the document of a member service, beside its API. A service has one only if it is
 /// reached by https.
 const AT_SERVICE: &str = "/oauth/client-metadata.json";
@@ -21,33 +21,27 @@ const AT_SERVICE: &str = "/oauth/client-metadata.json";
 const MAX_WAIT: Duration = Duration::from_secs(3);
 const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 
-/// The client document of servers without a configured one.
-#[derive(Debug, Clone)]
-pub(crate) struct Source(pub(crate) Session);
-
-#[derive(Debug, Deserialize)]
-struct Document {
-    client_id: String,
+/// The address of the document for servers without a configured one.
+pub(crate) async fn default_address(session: &Session) -> Option<String> {
+    let announced = tokio::time::timeout(MAX_WAIT, announced(session)).await.ok().flatten();
+    announced.or_else(|| sound(BUILT_IN).map(str::to_owned))
 }
 
-impl Source {
-    /// The document that the service announces: it contains its own address.
-    pub(crate) async fn address(&self) -> Option<String> {
-        let announced = tokio::time::timeout(MAX_WAIT, self.announced()).await.ok().flatten();
-        announced.or_else(|| sound(BUILT_IN).map(str::to_owned))
+/// The document that the service announces: it contains its own address.
+async fn announced(session: &Session) -> Option<String> {
+    #[derive(Debug, Deserialize)]
+    struct Document {
+        client_id: String,
     }
-
-    async fn announced(&self) -> Option<String> {
-        // It is public: do not send the key.
-        let base = Settings::load(&self.0).ok()?.base_url;
-        let service = Member::of(Settings::open_to_all(base).ok()?, &self.0).ok()?;
-        let base = &service.settings.base_url.value;
-        let root = base.strip_suffix("/v1").unwrap_or(base);
-        let target = format!("{root}{AT_SERVICE}").parse().ok()?;
-        let ask = MemberRequest::get(AT_SERVICE).at_most(MAX_DOCUMENT_BYTES);
-        let document: Document = service.client.ask_at(&target, ask).await.ok()?.json().ok()?;
-        fault_of_client_document(&document.client_id).is_none().then_some(document.client_id)
-    }
+    // It is public: do not send the key.
+    let base = Settings::load(session).ok()?.base_url;
+    let service = Member::of(Settings::open_to_all(base).ok()?, session).ok()?;
+    let base = &service.settings.base_url.value;
+    let root = base.strip_suffix("/v1").unwrap_or(base);
+    let target = format!("{root}{AT_SERVICE}").parse().ok()?;
+    let ask = MemberRequest::get(AT_SERVICE).at_most(MAX_DOCUMENT_BYTES);
+    let document: Document = service.client.ask_at(&target, ask).await.ok()?.json().ok()?;
+    fault_of_client_document(&document.client_id).is_none().then_some(document.client_id)
 }
 
 pub(crate) fn configured(parsed: &Parsed) -> Option<&str> {
@@ -70,12 +64,8 @@ pub(crate) fn in_its_place(oauth: &OauthOptions) -> Option<&'static str> {
     LoginFacts::first_time(oauth, None).check_document().err().and_then(DocumentExclusion::key)
 }
 
-/// The problem of the built-in address.
-pub(crate) fn built_in_fault() -> Option<(&'static str, &'static str)> {
-    fault(BUILT_IN)
-}
-
-fn fault(built_in: Option<&'static str>) -> Option<(&'static str, &'static str)> {
+/// The built-in address and its problem.
+pub(crate) fn fault(built_in: Option<&'static str>) -> Option<(&'static str, &'static str)> {
     let address = built_in.filter(|address| !address.is_empty())?;
     fault_of_client_document(address).map(|why| (address, why))
 }

@@ -18,7 +18,7 @@ use crate::config::{self, lock};
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::download::digest;
 use crate::session::Session;
-use crate::skills::folders::owner;
+use crate::skills::folders::{MAX_LEVELS, owner, real};
 
 /// The files, in order of precedence.
 const FILES: [(&str, Option<Kind>); 3] = [
@@ -26,8 +26,6 @@ const FILES: [(&str, Option<Kind>); 3] = [
     (".mcp.json", Some(Kind::ClaudeCode)),
     (".vscode/mcp.json", Some(Kind::VsCode)),
 ];
-/// Maximum number of folders searched above the working folder.
-const MAX_LEVELS: usize = 64;
 /// Marks the root of a repository, above which nothing is read.
 const REPOSITORY: &str = ".git";
 
@@ -122,6 +120,19 @@ impl ProjectFile {
         Scope { workspace: self.folder.clone(), ..scope.clone() }
     }
 
+    /// Approves the file as it is now, or withdraws its approval.
+    pub(crate) fn set_approved(&self, is_approved: bool, session: &Session) -> Result {
+        let path = session.home()?.project_approvals();
+        let _lock = lock::take(&path)?;
+        let mut approvals = Approvals::read(session)?;
+        approvals.files.remove(&self.path);
+        if is_approved {
+            approvals.files.insert(self.path.clone(), self.digest.clone());
+        }
+        let text = serde_json::to_string_pretty(&approvals).unwrap_or_default();
+        config::write(&path, &(text + "\n"))
+    }
+
     /// The usable servers, and the problems of the others.
     pub(crate) fn configured(&self, scope: &Scope) -> (Vec<Configured>, Vec<String>) {
         let scope = self.scope(scope);
@@ -191,18 +202,6 @@ fn adapted(mut entry: Json, folder: &Path) -> Json {
     entry
 }
 
-pub(crate) fn approve(file: &ProjectFile, session: &Session) -> Result {
-    Approvals::change(session, |approvals| {
-        approvals.files.insert(file.path.clone(), file.digest.clone());
-    })
-}
-
-pub(crate) fn forget(file: &ProjectFile, session: &Session) -> Result {
-    Approvals::change(session, |approvals| {
-        approvals.files.remove(&file.path);
-    })
-}
-
 impl Approvals {
     fn read(session: &Session) -> Result<Self> {
         let path = session.home()?.project_approvals();
@@ -210,35 +209,20 @@ impl Approvals {
         let wrong = Diagnostic::configuration(format!("{} is invalid", path.display()));
         serde_json::from_str(&text).or_diagnostic(wrong)
     }
-
-    fn change(session: &Session, change: impl FnOnce(&mut Self)) -> Result {
-        let path = session.home()?.project_approvals();
-        let _lock = lock::take(&path)?;
-        let mut approvals = Self::read(session)?;
-        change(&mut approvals);
-        let text = serde_json::to_string_pretty(&approvals).unwrap_or_default();
-        config::write(&path, &(text + "\n"))
-    }
-}
-
-fn real(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Keys that name files of this machine, under `oauth`.
 pub(crate) const SIGN_IN_FILES: [&str; 2] = ["assertion_file", "private_key"];
 /// Keys that name files of this machine.
 const LOCAL_FILES: [&str; 2] = ["client_cert", "client_key"];
-/// Values of `ssl_verify` that are not paths.
-const SWITCHES: [&str; 6] = ["true", "false", "yes", "no", "on", "off"];
 
 pub(crate) fn file_keys(entry: &Map<String, Json>) -> Vec<String> {
     let oauth = entry.get("oauth").and_then(Json::as_object);
     let signs = SIGN_IN_FILES.iter().filter(|key| oauth.is_some_and(|all| is_given(all, key)));
     let mut keys: Vec<String> = signs.map(|key| format!("oauth.{key}")).collect();
     keys.extend(LOCAL_FILES.iter().filter(|key| is_given(entry, key)).map(|&key| key.to_owned()));
-    let verify = entry.get("ssl_verify").and_then(Json::as_str).map(str::trim);
-    if verify.is_some_and(|text| !SWITCHES.contains(&text.to_ascii_lowercase().as_str())) {
+    let verify = entry.get("ssl_verify").and_then(Json::as_str);
+    if verify.is_some_and(|text| settings::switch(text).is_none()) {
         keys.push("ssl_verify".to_owned());
     }
     keys

@@ -145,19 +145,16 @@ impl Catalogue {
 
     /// Prints problems and hidden skills.
     pub(crate) fn report(&self, session: &Session) {
+        let output = &session.output;
         for problem in self.problems.iter().take(MAX_TOLD) {
-            session.output.warn(format!("skipped: {}", problem.line()));
+            output.warn(format!("skipped: {}", problem.line()));
         }
         if let Some(more @ 1..) = self.problems.len().checked_sub(MAX_TOLD) {
-            session
-                .output
-                .warn(format!("{more} more; list all of them with `agent skills list --json`"));
+            output.warn(format!("{more} more; list all of them with `agent skills list --json`"));
         }
         for skill in self.skills.iter().filter(|skill| skill.is_hiding()) {
             let name = skill.name();
-            session
-                .output
-                .note(format!("skill {name} of the project hides the one in the home folder"));
+            output.note(format!("skill {name} of the project hides the one in the home folder"));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use ring::digest::{Context, SHA256};
+use serde::{Deserialize, Serialize};
 use walkdir::{DirEntry, WalkDir};
 
 use super::document::Document;
@@ -24,11 +25,14 @@ pub(crate) struct Folder {
     root: PathBuf,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Digests {
     /// Of `SKILL.md`.
+    #[serde(rename = "digest")]
     pub(crate) skill: String,
     /// Of everything else.
+    #[serde(rename = "files_digest")]
     pub(crate) files: String,
 }
 

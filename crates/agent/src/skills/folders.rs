@@ -12,7 +12,7 @@ const MARK: &str = ".agent";
 /// The folder of skills, in the marked folder of a project.
 const SKILLS: &str = "skills";
 /// Maximum number of folders searched above the working folder.
-const MAX_LEVELS: usize = 64;
+pub(crate) const MAX_LEVELS: usize = 64;
 /// Archived skills, below the skills of the home.
 const ARCHIVE: &str = ".archive";
 /// Usage records, beside the skills of the home.
@@ -71,12 +71,11 @@ impl SkillFolders {
         let person = person.map(real);
         places.here = Some(here.to_owned()).filter(|here| places.is_free(here, person.as_deref()));
         let above = here.ancestors().take(MAX_LEVELS);
-        let above = above.take_while(|folder| Some(*folder) != person.as_deref());
-        for folder in above {
+        let mut above = above.take_while(|folder| Some(*folder) != person.as_deref());
+        let is_project =
+            |folder: &&Path| folder.join(MARK).is_dir() && places.is_free(folder, None);
+        if let Some(folder) = above.find(is_project) {
             let mark = folder.join(MARK);
-            if !mark.is_dir() || !places.is_free(folder, None) {
-                continue;
-            }
             if owner(&mark) == owner(here) {
                 let (root, skills) = (real(folder), mark.join(SKILLS));
                 places.project = Some(Project { root, skills });
@@ -84,7 +83,6 @@ impl SkillFolders {
                 let what = "belongs to another user".to_owned();
                 places.problem = Some(Problem { path: mark, line: None, what });
             }
-            break;
         }
         places
     }
@@ -131,7 +129,7 @@ impl SkillFolders {
 }
 
 /// A path with links resolved, as far as it exists.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     for folder in path.ancestors() {
         if let Ok(known) = fs::canonicalize(folder) {
             let rest = path.strip_prefix(folder).unwrap_or(Path::new(""));

@@ -52,10 +52,6 @@ impl InstallPlan {
         Ok(Self { source, name, description: document.description, files, has_left_out })
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.bytes).sum()
-    }
-
     /// Copies it to the folder of skills; returns whether it replaced a version. The caller holds
     /// the lock.
     pub(crate) fn copy_to(&self, place: &Path, existing: OnConflict) -> Result<bool> {
@@ -104,7 +100,10 @@ impl InstallPlan {
             if let Some(folder) = to.parent() {
                 fs::create_dir_all(folder)?;
             }
-            let mut new = create(&to, planned.is_program)?;
+            // With a fixed mode, not that of the original.
+            let mode = if planned.is_program { 0o755 } else { 0o644 };
+            let mut new =
+                fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&to)?;
             let mut bytes = Vec::new();
             File::open(&from)?.take(left + 1).read_to_end(&mut bytes)?;
             left = left
@@ -177,12 +176,6 @@ fn look_through(source: &Path) -> Result<(Vec<PlannedFile>, bool)> {
         files.push(PlannedFile { path: relative, bytes: about.len(), is_program });
     }
     Ok((files, has_left_out))
-}
-
-/// A new file with a fixed mode, not that of the original.
-fn create(path: &Path, is_program: bool) -> io::Result<File> {
-    let mode = if is_program { 0o755 } else { 0o644 };
-    fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
 #[cfg(test)]

@@ -21,11 +21,7 @@ pub(crate) enum State {
 
 impl State {
     pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Stale => "stale",
-            Self::Archived => "archived",
-        }
+        settings::word::<Self>(self as usize)
     }
 }
 
@@ -51,33 +47,25 @@ pub(crate) struct SkillRecord {
     /// The value of `edits` at the last use.
     pub(crate) edits_when_used: u64,
     pub(crate) state: State,
-    /// Of `SKILL.md`, when last checked.
-    pub(crate) digest: String,
-    pub(crate) files_digest: String,
+    /// When last checked.
+    #[serde(flatten)]
+    pub(crate) digests: Digests,
 }
 
 impl SkillRecord {
     /// The record of a skill that is seen for the first time.
     pub(crate) fn new(digests: &Digests, now: Timestamp) -> Self {
-        let mut record = Self { seen_ms: now.as_ms(), ..Self::default() };
-        record.hold(digests);
-        record
-    }
-
-    fn hold(&mut self, digests: &Digests) {
-        self.digest.clone_from(&digests.skill);
-        self.files_digest.clone_from(&digests.files);
+        Self { seen_ms: now.as_ms(), digests: digests.clone(), ..Self::default() }
     }
 
     /// Compares it with the previous digests. New instructions are a patch; new files beside them
     /// are an edit.
     pub(crate) fn compare(&mut self, digests: &Digests, now: Timestamp) -> Option<SkillAction> {
-        let raw = match (self.digest == digests.skill, self.files_digest == digests.files) {
-            (true, true) => return None,
-            (false, _) => "patch",
-            (true, false) => "write_file",
-        };
-        self.hold(digests);
+        if self.digests == *digests {
+            return None;
+        }
+        let raw = if self.digests.skill == digests.skill { "write_file" } else { "patch" };
+        self.digests.clone_from(digests);
         self.edits += 1;
         self.edited_ms = Some(now.as_ms());
         action(raw)

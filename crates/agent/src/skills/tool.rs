@@ -1,4 +1,4 @@
-//! The tool by which a model loads a skill.
+//! The tool by which a model loads a skill, and the list of skills in its system prompt.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use task_loop::nearest;
 use task_loop::toolbox::Definition;
 use task_loop::toolbox::OwnTool;
-use task_loop::untrusted::printable;
+use task_loop::untrusted::{is_unsafe, printable};
 use usage_metrics::catalogue::ToolCategory;
 
 use super::Name;
@@ -20,6 +20,9 @@ pub(crate) const NAME: &str = "load_skill";
 /// Its approximate cost in every request.
 const TOKENS: u32 = 110;
 const MAX_FILES_NAMED: usize = 50;
+const MAX_LIST_BYTES: usize = 16 * 1024;
+/// Lengths of a description to try, longest first, until the list fits.
+const DESCRIPTION_CHARS: [usize; 4] = [300, 120, 40, 0];
 
 #[derive(Debug, Clone)]
 pub(crate) struct LoadSkill {
@@ -113,6 +116,57 @@ fn further(skill: &Skill, file: &str) -> Result<String, String> {
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         format!("`{}`{line} of skill `{}`: {}{near}", printable(file), skill.name(), flaw.what)
     })
+}
+
+/// The list of skills in the system prompt; `None` if there are none.
+pub(crate) fn listing(skills: &[Skill]) -> Option<String> {
+    if skills.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "A skill contains instructions for one kind of task. If one matches the person's request, \
+         load it with `{NAME}` before you start, and follow it as if the person had written it. \
+         Available skills:\n{}",
+        lines(skills)
+    ))
+}
+
+fn lines(skills: &[Skill]) -> String {
+    let mut listed = Vec::new();
+    for most in DESCRIPTION_CHARS {
+        listed = skills.iter().map(|skill| line(skill, most)).collect();
+        if listed.iter().map(String::len).sum::<usize>() <= MAX_LIST_BYTES {
+            return listed.concat().trim_end().to_owned();
+        }
+    }
+    let mut text = String::new();
+    let mut told = 0;
+    for line in &listed {
+        if text.len() + line.len() > MAX_LIST_BYTES {
+            break;
+        }
+        text.push_str(line);
+        told += 1;
+    }
+    format!("{text}({} more are not listed; load one if the person names it)", skills.len() - told)
+}
+
+fn line(skill: &Skill, most: usize) -> String {
+    let about = one_line(&skill.description, most);
+    let name = skill.name();
+    if about.is_empty() { format!("- {name}\n") } else { format!("- {name}: {about}\n") }
+}
+
+/// A text on one line, without control characters, with at most this many characters.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line: String = words.join(" ").chars().filter(|letter| !is_unsafe(*letter)).collect();
+    if line.chars().count() <= most {
+        return line;
+    }
+    let Some(room) = most.checked_sub(1) else { return String::new() };
+    let cut: String = line.chars().take(room).collect();
+    format!("{}…", cut.trim_end())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use task_loop::{Bounds, DEFAULT_ROUNDS, MAX_ROUNDS, MAX_TIME, OldTurns};
 use crate::diagnostic::Result;
 use crate::session::Session;
 use crate::skills::catalogue::Catalogue;
-use crate::skills::listing;
+use crate::skills::tool::listing;
 
 const MAX_INSTRUCTIONS: usize = 64 * 1024;
 const MICROS_OF_A_CREDIT: f64 = 1_000_000.0;
@@ -144,7 +144,7 @@ fn with_tools(today: &str, skills: &Catalogue) -> String {
          Answer in the language of the person, in Markdown, and no longer than needed.",
         folder.display()
     );
-    if let Some(skills) = listing::text(&skills.skills) {
+    if let Some(skills) = listing(&skills.skills) {
         text.push_str("\n\n");
         text.push_str(&skills);
     }

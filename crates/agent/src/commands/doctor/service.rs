@@ -14,7 +14,6 @@ use wire::account::Me;
 use wire::capability::CapabilityList;
 use wire::model::ModelList;
 
-use crate::commands::mcp::doctor::Connectivity;
 use crate::diagnostic::Result;
 use crate::finding::{Finding, Severity};
 use crate::member::Member;
@@ -27,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 const MAX_SKEW: Duration = Duration::from_mins(2);
 
-pub(super) fn check(reach: Connectivity, session: &Session) -> Result<Vec<Finding>> {
+pub(super) fn check(is_online: bool, session: &Session) -> Result<Vec<Finding>> {
     let settings = match Settings::load(session) {
         Ok(settings) => settings,
         Err(diagnostic) => return Ok(vec![Finding::from(diagnostic).of("service")]),
@@ -38,7 +37,7 @@ pub(super) fn check(reach: Connectivity, session: &Session) -> Result<Vec<Findin
         (Ok(_), None) => Finding::error("no key is set"),
     }
     .of("key");
-    if reach == Connectivity::Offline {
+    if !is_online {
         let what = format!("{} was not contacted (offline)", settings.base_url.value);
         return Ok(vec![Finding::good(what).of("service"), key]);
     }

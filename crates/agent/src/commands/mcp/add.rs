@@ -110,23 +110,20 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     if args.own_name.is_some() {
         return Err(Diagnostic::usage("--as applies only to servers of the registry"));
     }
-    let paste = PastedConfig::find(args)?;
-    let found = match &paste {
-        Some(paste) => pasted(paste)?,
+    let paste = pasted_text(args)?;
+    let found = match paste {
+        Some((name, text)) => pasted(name, text)?,
         None => vec![typed(args)?],
     };
     let home = session.home()?;
     let scope = crate::mcp::scope(session, &home)?;
-    let mut candidates = Vec::new();
-    for Found { name, mut entry, notes, .. } in found {
-        if args.disabled
-            && let Some(entry) = entry.as_object_mut()
-        {
+    let check = |Found { name, mut entry, notes, .. }| {
+        if let Some(entry) = entry.as_object_mut().filter(|_| args.disabled) {
             entry.insert("enabled".to_owned(), false.into());
         }
-        candidates.push(Candidate::check(&name, entry, notes, &scope));
-    }
-    let mut candidates = all(candidates)?;
+        Candidate::check(&name, entry, notes, &scope)
+    };
+    let mut candidates = all(found.into_iter().map(check))?;
     let taken = if args.replace { OnConflict::Replace } else { OnConflict::Keep };
     let file = ServersFile::load(&home.config())?;
     if !args.preview {
@@ -148,39 +145,33 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     report(session, &candidates, &saved)
 }
 
-struct PastedConfig<'a> {
-    name: Option<&'a str>,
-    text: &'a str,
-}
-
-impl<'a> PastedConfig<'a> {
-    /// The text of `--paste`, or a single argument that can only be pasted text.
-    fn find(args: &'a Args) -> Result<Option<Self>> {
-        let is_text = |text: &str| text == "-" || text.trim_start().starts_with('{');
-        let is_open = args.paste.is_none() && args.url.is_none() && args.command.is_empty();
-        let name = args.name.as_deref();
-        let paste = match (&args.paste, name, args.texts.as_slice()) {
-            (Some(text), name, []) => return Ok(Some(PastedConfig { name, text })),
-            (None, Some(text), []) if is_open && is_text(text) => PastedConfig { name: None, text },
-            (None, name, [text]) if is_open && is_text(text) => PastedConfig { name, text },
-            (_, _, []) => return Ok(None),
-            (_, _, [first, ..]) => {
-                let first = printable(first);
-                return Err(Diagnostic::usage(format!("unexpected argument `{first}`")).hint(
-                    "put the command of a local server after `--`: `agent mcp add NAME -- COMMAND \
-                     ARGS...`",
-                ));
-            }
-        };
-        let is_alone = args.env.is_empty()
-            && [&args.cwd, &args.trust, &args.protocol].iter().all(|flag| flag.is_none())
-            && args.timeout.is_none();
-        if is_alone {
-            return Ok(Some(paste));
+/// The text of `--paste`, or a single argument that can only be pasted text; with the name of its
+/// server, if one is given.
+fn pasted_text(args: &Args) -> Result<Option<(Option<&str>, &str)>> {
+    let is_text = |text: &str| text == "-" || text.trim_start().starts_with('{');
+    let is_open = args.paste.is_none() && args.url.is_none() && args.command.is_empty();
+    let name = args.name.as_deref();
+    let paste = match (&args.paste, name, args.texts.as_slice()) {
+        (Some(text), name, []) => return Ok(Some((name, text.as_str()))),
+        (None, Some(text), []) if is_open && is_text(text) => (None, text),
+        (None, name, [text]) if is_open && is_text(text) => (name, text.as_str()),
+        (_, _, []) => return Ok(None),
+        (_, _, [first, ..]) => {
+            let first = printable(first);
+            return Err(Diagnostic::usage(format!("unexpected argument `{first}`")).hint(
+                "put the command of a local server after `--`: `agent mcp add NAME -- COMMAND \
+                 ARGS...`",
+            ));
         }
-        Err(Diagnostic::usage("options cannot change a pasted server")
-            .hint("put the settings into the pasted text"))
+    };
+    let is_alone = args.env.is_empty()
+        && [&args.cwd, &args.trust, &args.protocol].iter().all(|flag| flag.is_none())
+        && args.timeout.is_none();
+    if is_alone {
+        return Ok(Some(paste));
     }
+    Err(Diagnostic::usage("options cannot change a pasted server")
+        .hint("put the settings into the pasted text"))
 }
 
 fn typed(args: &Args) -> Result<Found> {
@@ -214,8 +205,9 @@ fn typed(args: &Args) -> Result<Found> {
         )
         .hint("pass secrets to a local server with --env"));
     }
-    set("env", pairs("env", &args.env, &['='])?);
-    set("headers", pairs("header", &args.headers, &[':', '='])?);
+    let some = |pairs: Map<String, Json>| (!pairs.is_empty()).then_some(Json::Object(pairs));
+    set("env", some(pairs("env", &args.env, &['='])?));
+    set("headers", some(pairs("header", &args.headers, &[':', '='])?));
     let text = |text: &Option<String>| text.clone().map(Json::from);
     set("transport", text(&args.transport).filter(|name| name == "sse"));
     set("auth", text(&args.auth));
@@ -227,7 +219,7 @@ fn typed(args: &Args) -> Result<Found> {
 }
 
 /// Names and values around the first separator. Errors never show the value.
-fn pairs(flag: &str, texts: &[String], separators: &[char]) -> Result<Option<Json>> {
+fn pairs(flag: &str, texts: &[String], separators: &[char]) -> Result<Map<String, Json>> {
     let mut values = Map::new();
     for text in texts {
         let form = if flag == "env" { "NAME=VALUE" } else { "Name: value" };
@@ -247,7 +239,7 @@ fn pairs(flag: &str, texts: &[String], separators: &[char]) -> Result<Option<Jso
             return Err(Diagnostic::usage(format!("--{flag} sets `{name}` twice")));
         }
     }
-    Ok((!values.is_empty()).then_some(Json::Object(values)))
+    Ok(values)
 }
 
 fn seconds(text: &str) -> Result<serde_json::Number, &'static str> {
@@ -256,8 +248,8 @@ fn seconds(text: &str) -> Result<serde_json::Number, &'static str> {
     number.filter(is_some_time).ok_or("must be a positive number of seconds")
 }
 
-fn pasted(PastedConfig { name, text }: &PastedConfig<'_>) -> Result<Vec<Found>> {
-    let from_input = (*text == "-").then(|| standard_input(MAX_PASTED_BYTES)).transpose();
+fn pasted(name: Option<&str>, text: &str) -> Result<Vec<Found>> {
+    let from_input = (text == "-").then(|| standard_input(MAX_PASTED_BYTES)).transpose();
     let from_input = from_input.map_err(|error| Diagnostic { exit: Exit::Failed, ..error })?;
     let text = from_input.as_deref().unwrap_or(text);
     let wrong = Diagnostic::configuration("invalid pasted text").hint(
@@ -265,7 +257,7 @@ fn pasted(PastedConfig { name, text }: &PastedConfig<'_>) -> Result<Vec<Found>> 
     );
     let mut found = foreign::read(Kind::Pasted, text).or_diagnostic(wrong)?;
     match (name, found.as_mut_slice()) {
-        (Some(name), [only]) => (*name).clone_into(&mut only.name),
+        (Some(name), [only]) => name.clone_into(&mut only.name),
         (Some(_), several) => {
             let message = format!("one name cannot apply to {} servers", several.len());
             return Err(
@@ -288,7 +280,7 @@ fn pasted(PastedConfig { name, text }: &PastedConfig<'_>) -> Result<Vec<Found>> 
     Ok(found)
 }
 
-fn all(checked: Vec<Result<Candidate>>) -> Result<Vec<Candidate>> {
+fn all(checked: impl Iterator<Item = Result<Candidate>>) -> Result<Vec<Candidate>> {
     let (mut candidates, mut wrong): (_, Option<Diagnostic>) = (Vec::new(), None);
     for result in checked {
         match (result, wrong.as_mut()) {

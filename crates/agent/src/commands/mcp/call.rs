@@ -23,7 +23,7 @@ use usage_metrics::recorder::Recorder;
 
 use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 use crate::mcp::advice::{operand_with, test};
-use crate::mcp::approval::{PersonApprover, PreApproved};
+use crate::mcp::approval::PersonApprover;
 use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, Servers, disabled};
 use crate::member::Member;
@@ -86,9 +86,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let recorder = metrics_recorder::recorder(session)?;
     let models = models(&fleet, &recorder, session)?;
     fleet.host.requests = Arc::new(ServerRequests::new(person.clone(), approved, models));
-    let asking = PersonApprover::new(person);
-    fleet.host.approver = if args.approve { Arc::new(PreApproved) } else { asking.clone() };
-    let call = Call { fleet: &fleet, target: &target, args, asking: &asking };
+    let has_person = person.is_some();
+    if let Some(person) = person {
+        fleet.host.approver = Arc::new(PersonApprover(person));
+    }
+    let call = Call { fleet: &fleet, target: &target, args, has_person };
     let entries = target.servers.clone();
     let done = fleet.run(entries, async |client| call.send(client, arguments).await);
     metrics_recorder::close(&recorder);
@@ -116,7 +118,7 @@ struct Call<'a> {
     fleet: &'a McpServers,
     target: &'a Target,
     args: &'a Args,
-    asking: &'a PersonApprover,
+    has_person: bool,
 }
 
 impl Call<'_> {
@@ -126,7 +128,7 @@ impl Call<'_> {
         arguments: Value,
     ) -> Result<(RegisteredTool, mcp_client::content::ToolOutcome)> {
         let reporter = &self.fleet.reporter;
-        self.fleet.settle(client, &self.target.servers).await;
+        self.fleet.settle(client, self.fleet.patience(&self.target.servers)).await;
         let registry = client.registry();
         let Some(entry) = self.target.lookup(&registry) else {
             return Err(self.not_there(client));
@@ -136,7 +138,7 @@ impl Call<'_> {
         let options = CallOptions {
             progress: Some(progress(self.fleet)),
             timeout: self.args.timeout.map(Duration::from_secs),
-            approved: None,
+            approved: self.args.approve.then(|| entry.digest()),
         };
         let called = client.call(&entry.name, arguments, options).await;
         reporter.done_waiting();
@@ -153,18 +155,12 @@ impl Call<'_> {
             return why;
         }
         let (statuses, registry) = (client.status(), client.registry());
-        let left_out = |native: &str, reason: &str| {
-            let reason = self.fleet.shown.line(reason);
-            Diagnostic::failed(format!("`{}` cannot be used: {reason}", printable(native)))
-        };
-        for status in &statuses {
-            if let Some(tool) = status.quarantined.iter().find(|tool| self.target.is(&tool.name)) {
-                return left_out(&tool.name, &tool.reason);
-            }
-        }
-        if let Some(tool) = registry.skipped().iter().find(|tool| self.target.is(&tool.native_name))
-        {
-            return left_out(&tool.native_name, &tool.reason);
+        let quarantined = statuses.iter().flat_map(|status| &status.quarantined);
+        let left_out = quarantined.map(|tool| (&tool.name, &tool.reason));
+        let skipped = registry.skipped().iter().map(|tool| (&tool.native_name, &tool.reason));
+        if let Some((native, reason)) = left_out.chain(skipped).find(|it| self.target.is(it.0)) {
+            let (native, reason) = (printable(native), self.fleet.shown.line(reason));
+            return Diagnostic::failed(format!("`{native}` cannot be used: {reason}"));
         }
         for status in &statuses {
             if let ServerState::Degraded { reason } = &status.state {
@@ -192,14 +188,12 @@ impl Call<'_> {
     fn failed(&self, tool: &RegisteredTool, error: &Error) -> Diagnostic {
         let server = self.target.servers.iter().find(|entry| *entry.name == *tool.server);
         if let Error::NotApproved { .. } = error {
-            let diagnostic = Diagnostic::failed(error.to_string());
-            return if self.asking.has_asked() {
-                diagnostic
-            } else {
-                diagnostic
-                    .hint("no terminal to ask for approval; approve this call with --approve")
-                    .hint(format!("approve all its calls with `trust: full` for {}", tool.server))
-            };
+            let hints = [
+                "no terminal to ask for approval; approve this call with --approve".to_owned(),
+                format!("approve all its calls with `trust: full` for {}", tool.server),
+            ];
+            let hints = hints.into_iter().filter(|_| !self.has_person);
+            return Diagnostic::failed(error.to_string()).hints(hints);
         }
         let Some(server) = server else { return Diagnostic::failed(error.to_string()) };
         let mut diagnostic = self.fleet.problem(server, error);
@@ -286,7 +280,7 @@ impl Target {
             servers.check_file()?;
             return Err(unknown(typed, servers));
         }
-        if let Some(diagnostic) = ambiguous(typed, &found) {
+        if let Some(diagnostic) = ambiguous(typed, servers) {
             return Err(diagnostic);
         }
         Self { name: typed.to_owned(), native: None, servers: found }.enabled()
@@ -324,16 +318,13 @@ impl Target {
 /// Length of the suffix of a cut name: `_` and eight digits.
 const HASH_CHARS: usize = 9;
 
-fn ambiguous(typed: &str, found: &[ServerEntry]) -> Option<Diagnostic> {
-    let enabled: Vec<&ServerEntry> = found.iter().filter(|entry| entry.enabled).collect();
-    let alike = enabled.iter().find_map(|entry| {
-        let prefix = registered_name(&entry.name, "");
-        let tool = typed.strip_prefix(&prefix)?;
-        let alike = enabled.iter().filter(|other| registered_name(&other.name, "") == prefix);
-        let names: Vec<String> = alike.map(|other| printable(&other.name)).collect();
+fn ambiguous(typed: &str, servers: &Servers) -> Option<Diagnostic> {
+    let (names, tool) = servers.enabled().find_map(|entry| {
+        let tool = typed.strip_prefix(&registered_name(&entry.name, ""))?;
+        let alike = std::iter::once(&*entry.name).chain(servers.twins(&entry.name));
+        let names: Vec<String> = alike.map(printable).collect();
         (names.len() > 1).then_some((names, tool))
-    });
-    let (names, tool) = alike?;
+    })?;
     let forms: Vec<String> =
         names.iter().map(|name| format!("`{name}/{}`", printable(tool))).collect();
     let message = format!(

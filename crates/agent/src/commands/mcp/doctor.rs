@@ -4,21 +4,20 @@ mod offline;
 
 use std::time::Duration;
 
-use mcp_client::config::{
-    Configured, Endpoint, HttpEndpoint, Problem, ServerEntry, ToolPolicy, Verify,
-};
+use mcp_client::config::{Configured, Endpoint, Problem, ServerEntry, ToolPolicy, Verify};
 use mcp_client::content::injection_warnings;
 use mcp_client::oauth::client_document::{self, FetchedDocument, RuleViolation};
-use mcp_client::supervisor::ServerState;
+use mcp_client::registry::Registry;
+use mcp_client::supervisor::{ServerState, ServerStatus};
 use serde_json::{Value, json};
 use task_loop::Sanitizer;
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::finding::{Finding, Findings, Severity};
 use crate::mcp::advice::{operand_with, test};
-use crate::mcp::client_document::{address, built_in_fault, in_its_place};
+use crate::mcp::client_document::{BUILT_IN, address, fault, in_its_place};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, oauth, patience};
+use crate::mcp::{McpServers, oauth};
 use crate::session::Session;
 use crate::table::{counted, grouped};
 
@@ -39,31 +38,20 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Connectivity {
-    Offline,
-    Online { at_most: Duration },
-}
-
-#[derive(Debug)]
-pub(crate) struct DoctorResult {
-    pub(crate) findings: Findings,
-    pub(crate) shown: Sanitizer,
-}
-
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
-    let online = Connectivity::Online { at_most: Duration::MAX };
-    let reach = if args.offline { Connectivity::Offline } else { online };
-    let DoctorResult { findings, shown } = check(args.server.as_deref(), reach, session)?;
+    let online = (!args.offline).then_some(Duration::MAX);
+    let (findings, shown) = check(args.server.as_deref(), online, session)?;
     session.output.print(&shown.json(json(&findings)), text(&findings, &shown))?;
     if is_bad(&findings) { Err(Diagnostic::already_reported()) } else { Ok(()) }
 }
 
+/// The findings, and what they are shown with. `online` is the maximum time to wait for servers;
+/// without it, nothing is connected.
 pub(crate) fn check(
     server: Option<&str>,
-    reach: Connectivity,
+    online: Option<Duration>,
     session: &Session,
-) -> Result<DoctorResult> {
+) -> Result<(Findings, Sanitizer)> {
     let fleet = McpServers::load(session, MessageSink::Kept)?;
     let chosen: Vec<&Configured> = match server {
         // A server with errors is not listed; its problems are findings.
@@ -71,29 +59,37 @@ pub(crate) fn check(
         Some(name) => vec![fleet.servers.find(name)?],
         None => fleet.servers.parsed.servers.iter().collect(),
     };
-    let mut findings = Findings::default();
-    offline::configuration(&fleet.servers, server, &mut findings);
-    offline::files(session, &mut findings)?;
+    let mut doctor = Doctor { fleet: &fleet, session, findings: Findings::default() };
+    doctor.configuration(server);
+    doctor.files()?;
     for configured in &chosen {
-        offline::server(configured, &fleet, session, &mut findings);
+        doctor.server(configured);
     }
     let entries: Vec<_> =
         chosen.iter().map(|found| &found.entry).filter(|entry| entry.enabled).collect();
-    unused_documents(&entries, &mut findings);
-    // Servers with known errors are not tried.
-    let worth_trying = |entry: &&ServerEntry| entry.enabled && !findings.has_error(&entry.name);
-    let enabled: Vec<_> = chosen.iter().map(|found| &found.entry).filter(worth_trying).collect();
-    if let Connectivity::Online { at_most } = reach {
+    doctor.unused_documents(&entries);
+    if let Some(at_most) = online {
+        // Servers with known errors are not tried.
+        let mut enabled = entries.clone();
+        enabled.retain(|entry| !doctor.findings.has_error(&entry.name));
         if !enabled.is_empty() {
-            online(&fleet, &enabled, at_most, session, &mut findings)?;
+            doctor.online(&enabled, at_most)?;
         }
-        check_documents(&fleet, &entries, session, &mut findings)?;
+        doctor.check_documents(&entries)?;
     }
+    let mut findings = doctor.findings;
     if chosen.is_empty() && server.is_none() && findings.worst().is_none() {
         findings
             .add(Finding::advice("no servers are configured").hint("add one with `agent mcp add`"));
     }
-    Ok(DoctorResult { findings, shown: fleet.shown })
+    Ok((findings, fleet.shown))
+}
+
+/// The checks, with what they found.
+struct Doctor<'a> {
+    fleet: &'a McpServers,
+    session: &'a Session,
+    findings: Findings,
 }
 
 const fn label(severity: Severity) -> &'static str {
@@ -153,62 +149,26 @@ fn json(findings: &Findings) -> Value {
 /// The number of tokens of all tools from which on a finding advises fewer.
 const MANY_TOKENS: u32 = 20_000;
 
-fn online(
-    fleet: &McpServers,
-    enabled: &[&ServerEntry],
-    at_most: Duration,
-    session: &Session,
-    findings: &mut Findings,
-) -> Result {
-    let entries: Vec<ServerEntry> = enabled.iter().map(|&entry| entry.clone()).collect();
-    let spinner = session.output.spinner();
-    fleet.run(entries, async |client| {
-        spinner.set_message(format!("connecting {}", counted(enabled.len(), "server")));
-        client.wait_until_settled(patience(enabled.iter().copied()).min(at_most)).await;
-        spinner.finish_and_clear();
-        let registry = client.registry();
-        for status in client.status() {
-            let name = &status.server;
-            let Some(entry) = enabled.iter().find(|entry| entry.name == *name) else { continue };
-            let step_by_step = format!("test it step by step with `{}`", test(name));
-            if let Some(why) = fleet.unusable(entry, &status) {
-                let what = why.message.unwrap_or_default();
-                let what = what.strip_prefix(&format!("server `{name}`: ")).unwrap_or(&what);
-                let said = why.causes.iter().map(|cause| format!("\n{cause}"));
-                let what = format!("{what}{}", said.collect::<String>());
-                let finding = Finding { hints: why.hints, ..Finding::error(what) };
-                findings.add(finding.of(name).hint(step_by_step));
-                continue;
-            }
-            if let ServerState::Degraded { reason } = &status.state {
-                findings.add(Finding::warning(reason).of(name).hint(step_by_step));
-            }
-            let answered = format!(
-                "responds, with {} of about {} tokens",
-                counted(status.tools, "tool"),
-                grouped(status.tokens)
-            );
-            findings.add(Finding::good(answered).of(name));
-            for pattern in entry.tools.include.iter().flatten() {
-                let only =
-                    ToolPolicy { include: Some(vec![pattern.clone()]), ..ToolPolicy::default() };
-                let mut tools = registry.entries().filter(|tool| *tool.server == **name);
-                if !tools.any(|tool| only.admits(tool.native_name())) {
-                    let what = format!("`{pattern}` in `tools.include` matches none of its tools");
-                    let fix = "correct or remove the pattern";
-                    findings.add(Finding::advice(what).of(name).hint(fix));
-                }
-            }
-            for tool in &status.quarantined {
-                let what = format!("its tool `{}` cannot be used: {}", tool.name, tool.reason);
-                let fix = "report this to the maintainers of the server";
-                findings.add(Finding::warning(what).of(name).hint(fix));
+impl Doctor<'_> {
+    fn online(&mut self, enabled: &[&ServerEntry], at_most: Duration) -> Result {
+        let entries: Vec<ServerEntry> = enabled.iter().map(|&entry| entry.clone()).collect();
+        let spinner = self.session.output.spinner();
+        let (statuses, registry) = self.fleet.run(entries, async |client| {
+            spinner.set_message(format!("connecting {}", counted(enabled.len(), "server")));
+            let patience = self.fleet.patience(enabled.iter().copied());
+            client.wait_until_settled(patience.min(at_most)).await;
+            spinner.finish_and_clear();
+            Ok((client.status(), client.registry()))
+        })?;
+        for status in &statuses {
+            if let Some(entry) = enabled.iter().find(|entry| entry.name == status.server) {
+                self.settled(entry, status, &registry);
             }
         }
         for tool in registry.skipped() {
             let what = format!("its tool `{}` is skipped: {}", tool.native_name, tool.reason);
             let fix = "exclude one of them with `tools.exclude`, or rename the server";
-            findings.add(Finding::warning(what).of(&*tool.server).hint(fix));
+            self.findings.add(Finding::warning(what).of(&*tool.server).hint(fix));
         }
         for tool in registry.entries() {
             for warning in injection_warnings(&tool.description) {
@@ -217,89 +177,106 @@ fn online(
                     "show it with `agent mcp tools {}`; hide it with `tools.exclude`",
                     operand_with(&tool.server, "--schema")
                 );
-                findings.add(Finding::warning(what).of(&*tool.server).hint(fix));
+                self.findings.add(Finding::warning(what).of(&*tool.server).hint(fix));
             }
         }
         let tokens: u32 = registry.entries().map(|entry| entry.tokens).sum();
         if tokens > MANY_TOKENS {
-            let what = format!(
-                "{} use about {} tokens per request",
-                counted(registry.len(), "tool"),
-                grouped(tokens)
-            );
-            findings.add(Finding::advice(what).hint("list the tools you need in `tools.include`"));
+            let (tools, tokens) = (counted(registry.len(), "tool"), grouped(tokens));
+            let what = format!("{tools} use about {tokens} tokens per request");
+            let fix = "list the tools you need in `tools.include`";
+            self.findings.add(Finding::advice(what).hint(fix));
         }
-        Ok(())
-    })?;
-    for (server, text) in fleet.reporter.warnings() {
         // The state of the server covers worse results.
-        findings.add(Finding::advice(text).of(&*server));
-    }
-    Ok(())
-}
-
-/// Findings that need no request.
-fn unused_documents(entries: &[&ServerEntry], findings: &mut Findings) {
-    if let Some((built_in, why)) = built_in_fault() {
-        let what = format!("the built-in client document `{built_in}` is not used: {why}");
-        let fix = "set `mcp.client_metadata_url` in config.yaml, or report this to the distributor \
-                   of the program";
-        findings.add(Finding::warning(what).hint(fix));
-    }
-    for entry in entries {
-        if let Some(options) = oauth(entry)
-            && options.client_metadata_url.is_some()
-            && let Some(key) = in_its_place(options)
-        {
-            let what =
-                format!("`oauth.client_metadata_url` is ignored, because `oauth.{key}` is set");
-            findings.add(Finding::advice(what).of(&*entry.name).hint("remove one of them"));
-        }
-    }
-}
-
-fn check_documents(
-    fleet: &McpServers,
-    entries: &[&ServerEntry],
-    session: &Session,
-    findings: &mut Findings,
-) -> Result {
-    let used: Vec<_> = entries.iter().filter_map(|entry| document_of(entry, fleet)).collect();
-    if used.is_empty() {
-        return Ok(());
-    }
-    let spinner = session.output.spinner();
-    spinner.set_message(format!("fetching {}", counted(used.len(), "client document")));
-    let done = fleet.run(Vec::new(), async |_| {
-        // Most servers share one document and its certificate settings.
-        let mut known: Vec<(&str, &Verify, Result<FetchedDocument, String>)> = Vec::new();
-        for DocumentUse { entry, http, url } in &used {
-            let is_it = |known: &&(&str, &Verify, _)| known.0 == *url && *known.1 == http.verify;
-            if !known.iter().any(|known| is_it(&known)) {
-                let answer = client_document::fetch(http, &fleet.host, url).await;
-                known.push((url, &http.verify, answer.map_err(|error| error.to_string())));
-            }
-            let answers = known.iter().find(is_it).map(|(_, _, answer)| answer);
-            for finding in answers.into_iter().flat_map(|answer| judged(url, answer)) {
-                findings.add(finding.of(&*entry.name));
-            }
-        }
+        let warnings = self.fleet.reporter.warnings().into_iter();
+        self.findings.extend(warnings.map(|(server, text)| Finding::advice(text).of(server)));
         Ok(())
-    });
-    spinner.finish_and_clear();
-    done
-}
+    }
 
-struct DocumentUse<'a> {
-    entry: &'a ServerEntry,
-    http: &'a HttpEndpoint,
-    url: &'a str,
-}
+    fn settled(&mut self, entry: &ServerEntry, status: &ServerStatus, registry: &Registry) {
+        let name = &entry.name;
+        let mut add = |finding: Finding| self.findings.add(finding.of(name));
+        let step_by_step = format!("test it step by step with `{}`", test(name));
+        if let Some(why) = self.fleet.unusable(entry, status) {
+            let what = why.message.unwrap_or_default();
+            let what = what.strip_prefix(&format!("server `{name}`: ")).unwrap_or(&what);
+            let said = why.causes.iter().map(|cause| format!("\n{cause}"));
+            let what = format!("{what}{}", said.collect::<String>());
+            add(Finding { hints: why.hints, ..Finding::error(what) }.hint(step_by_step));
+            return;
+        }
+        if let ServerState::Degraded { reason } = &status.state {
+            add(Finding::warning(reason).hint(step_by_step));
+        }
+        let (tools, tokens) = (counted(status.tools, "tool"), grouped(status.tokens));
+        add(Finding::good(format!("responds, with {tools} of about {tokens} tokens")));
+        for pattern in entry.tools.include.iter().flatten() {
+            let only = ToolPolicy { include: Some(vec![pattern.clone()]), ..ToolPolicy::default() };
+            let mut tools = registry.entries().filter(|tool| *tool.server == **name);
+            if !tools.any(|tool| only.admits(tool.native_name())) {
+                let what = format!("`{pattern}` in `tools.include` matches none of its tools");
+                add(Finding::advice(what).hint("correct or remove the pattern"));
+            }
+        }
+        for tool in &status.quarantined {
+            let what = format!("its tool `{}` cannot be used: {}", tool.name, tool.reason);
+            add(Finding::warning(what).hint("report this to the maintainers of the server"));
+        }
+    }
 
-fn document_of<'a>(entry: &'a ServerEntry, fleet: &'a McpServers) -> Option<DocumentUse<'a>> {
-    let Endpoint::Http(http) = &entry.endpoint else { return None };
-    let url = address(oauth(entry)?, &fleet.servers.parsed)?;
-    Some(DocumentUse { entry, http, url })
+    /// Findings that need no request.
+    fn unused_documents(&mut self, entries: &[&ServerEntry]) {
+        if let Some((built_in, why)) = fault(BUILT_IN) {
+            let what = format!("the built-in client document `{built_in}` is not used: {why}");
+            let fix = "set `mcp.client_metadata_url` in config.yaml, or report this to the \
+                       distributor of the program";
+            self.findings.add(Finding::warning(what).hint(fix));
+        }
+        for entry in entries {
+            if let Some(options) = oauth(entry)
+                && options.client_metadata_url.is_some()
+                && let Some(key) = in_its_place(options)
+            {
+                let what =
+                    format!("`oauth.client_metadata_url` is ignored, because `oauth.{key}` is set");
+                self.findings
+                    .add(Finding::advice(what).of(&*entry.name).hint("remove one of them"));
+            }
+        }
+    }
+
+    fn check_documents(&mut self, entries: &[&ServerEntry]) -> Result {
+        let Self { fleet, session, findings } = self;
+        let used = entries.iter().filter_map(|entry| {
+            let Endpoint::Http(http) = &entry.endpoint else { return None };
+            Some((entry.name.clone(), http, address(oauth(entry)?, &fleet.servers.parsed)?))
+        });
+        let used: Vec<_> = used.collect();
+        if used.is_empty() {
+            return Ok(());
+        }
+        let spinner = session.output.spinner();
+        spinner.set_message(format!("fetching {}", counted(used.len(), "client document")));
+        let done = fleet.run(Vec::new(), async |_| {
+            // Most servers share one document and its certificate settings.
+            let mut known: Vec<(&str, &Verify, Result<FetchedDocument, String>)> = Vec::new();
+            for (name, http, url) in &used {
+                let is_it =
+                    |known: &&(&str, &Verify, _)| known.0 == *url && *known.1 == http.verify;
+                if !known.iter().any(|known| is_it(&known)) {
+                    let answer = client_document::fetch(http, &fleet.host, url).await;
+                    known.push((url, &http.verify, answer.map_err(|error| error.to_string())));
+                }
+                let answers = known.iter().find(is_it).map(|(_, _, answer)| answer);
+                for finding in answers.into_iter().flat_map(|answer| judged(url, answer)) {
+                    findings.add(finding.of(name));
+                }
+            }
+            Ok(())
+        });
+        spinner.finish_and_clear();
+        done
+    }
 }
 
 fn judged(url: &str, answer: &Result<FetchedDocument, String>) -> Vec<Finding> {

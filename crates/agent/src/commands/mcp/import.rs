@@ -2,7 +2,7 @@
 
 mod files;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mcp_client::config::foreign::{self, ForeignError, Found, Kind, MAX_FOREIGN_BYTES};
@@ -49,7 +49,6 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// The supported clients.
 const CLIENTS: [(&str, Kind); 9] = [
     ("claude-desktop", Kind::ClaudeDesktop),
     ("claude-code", Kind::ClaudeCode),
@@ -69,116 +68,160 @@ fn client_parser() -> impl TypedValueParser<Value = Kind> {
     })
 }
 
-#[derive(Debug)]
-enum ImportOutcome {
-    New { candidate: Box<Candidate>, is_conflict: bool },
-    Same { why: &'static str },
-    Refused(Diagnostic),
-}
-
-#[derive(Debug)]
-struct Row {
-    file: PathBuf,
-    name: String,
-    scope: Option<String>,
-    outcome: ImportOutcome,
-}
-
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
-    let home = session.home()?;
-    let scope = crate::mcp::scope(session, &home)?;
-    let known = ExistingServers {
-        file: ServersFile::load(&home.config())?,
-        secrets: SecretsFile::load(session)?,
-        scope,
-    };
     let files = match &args.file {
-        Some(path) => vec![File { path: path.clone(), kind: files::kind_of(path, args.from) }],
+        Some(path) => {
+            let is_toml = path.extension().is_some_and(|ending| ending == "toml");
+            let kind = args.from.unwrap_or(if is_toml { Kind::Codex } else { Kind::Pasted });
+            vec![File { path: path.clone(), kind }]
+        }
         None => files::existing(session, args.from),
     };
-    let (mut rows, mut report) = (Vec::new(), Vec::new());
+    let (mut all, mut report) = (Vec::new(), Vec::new());
     for file in &files {
-        let found = match servers_of(file) {
-            Err(diagnostic) if args.file.is_none() => {
-                report.push(unreadable(file, diagnostic, session));
-                continue;
-            }
-            Err(diagnostic) => return Err(diagnostic),
+        match servers_of(file) {
             Ok(None) if args.file.is_some() => {
                 let message = format!("no servers found in {}", file.path.display());
                 return Err(Diagnostic::failed(message)
                     .hint("name the client with `--from` if the file name does not"));
             }
-            Ok(found) => found.unwrap_or_default(),
-        };
-        for found in found {
-            let row = known.judge(file, found, &rows);
-            rows.push(row);
+            Ok(found) => all.extend(found.into_iter().flatten().map(|found| (&file.path, found))),
+            Err(diagnostic) if args.file.is_none() => {
+                report.push(unreadable(file, diagnostic, session));
+            }
+            Err(diagnostic) => return Err(diagnostic),
         }
     }
-    let prompt = Prompt::find(&session.output).filter(|_| !args.dry_run && !args.yes);
+    let mut import = Import::new(args, session)?;
     let mut chosen = Vec::new();
-    let mut taken: Vec<String> = known.file.names().map(str::to_owned).collect();
-    for row in rows {
-        let (shown, candidate) = decide(row, args, prompt.as_ref(), &taken, session)?;
+    for (path, found) in all {
+        let (shown, candidate) = import.decide(path, found)?;
         report.push(shown);
-        taken.extend(candidate.iter().map(|candidate| candidate.name.clone()));
+        import.taken.extend(candidate.iter().map(|candidate| candidate.name.clone()));
         chosen.extend(candidate);
     }
     finish(args, session, &chosen, &report, &files)
 }
 
-struct ExistingServers {
+struct Import<'a> {
+    args: &'a Args,
+    session: &'a Session,
+    prompt: Option<Prompt>,
     file: ServersFile,
     secrets: SecretsFile,
     scope: Scope,
+    /// The names of configured and chosen servers.
+    taken: Vec<String>,
+    /// Names and entries of new servers so far, chosen or not.
+    offered: Vec<(String, Json)>,
 }
 
-impl ExistingServers {
-    fn judge(&self, file: &File, found: Found, earlier: &[Row]) -> Row {
-        let Found { name, scope, entry, mut notes, unusable } = found;
+impl<'a> Import<'a> {
+    fn new(args: &'a Args, session: &'a Session) -> Result<Self> {
+        let home = session.home()?;
+        let file = ServersFile::load(&home.config())?;
+        Ok(Self {
+            args,
+            session,
+            prompt: Prompt::find(&session.output).filter(|_| !args.dry_run && !args.yes),
+            taken: file.names().map(str::to_owned).collect(),
+            file,
+            secrets: SecretsFile::load(session)?,
+            scope: crate::mcp::scope(session, &home)?,
+            offered: Vec::new(),
+        })
+    }
+
+    /// Shows a server and asks about it; returns what happened, and the server to import.
+    fn decide(&mut self, path: &Path, found: Found) -> Result<(Json, Option<Candidate>)> {
+        let name = found.name.clone();
+        let mut report =
+            json!({ "name": name, "file": path.to_string_lossy(), "scope": found.scope });
+        let place = match &found.scope {
+            Some(scope) => format!("{} ({})", path.display(), printable(scope)),
+            None => path.display().to_string(),
+        };
+        let output = &self.session.output;
+        let mut say = |action: &str, words: &str| {
+            report["action"] = action.into();
+            if !output.is_json() {
+                let name = printable(&name);
+                output.note(format!("{name}: {words}\n  {DIM}{place}{DIM:#}"));
+            }
+        };
+        let candidate = match self.checked(found) {
+            Ok(candidate) => candidate,
+            Err(diagnostic) => {
+                let reason = printable(&diagnostic.line());
+                say("refused", &format!("{WARNING}not imported:{WARNING:#} {reason}"));
+                report["reason"] = reason.into();
+                return Ok((report, None));
+            }
+        };
+        if let Some(why) = self.same(&candidate) {
+            say("same", why);
+            return Ok((report, None));
+        }
+        // The earlier of two new ones may be declined.
+        let is_only_shown = self.prompt.is_none() && !self.args.yes;
+        let is_conflict = self.taken.contains(&candidate.name)
+            || is_only_shown && self.offered.iter().any(|(name, _)| *name == candidate.name);
+        self.offered.push((candidate.name.clone(), candidate.entry.clone()));
+        let mut words = candidate.shown();
+        if is_conflict {
+            words.push_str(&format!("\n  {WARNING}another server has this name{WARNING:#}"));
+        }
+        say("found", &words);
+        for note in &candidate.notes {
+            if !output.is_json() {
+                output.note(format!("  {DIM}note: {}{DIM:#}", printable(note)));
+            }
+        }
+        report["server"] = candidate.shown().into();
+        report["kind"] = candidate.kind().into();
+        report["notes"] = candidate.notes.clone().into();
+        let candidate = match &self.prompt {
+            Some(prompt) => ask_about(prompt, candidate, is_conflict, &self.taken)?,
+            None => Some(candidate).filter(|_| self.args.yes && !is_conflict),
+        };
+        report["action"] = match &candidate {
+            Some(candidate) => {
+                report["as"] = candidate.name.clone().into();
+                "imported"
+            }
+            None if is_conflict => "conflict",
+            None if self.prompt.is_some() => "declined",
+            None => "found",
+        }
+        .into();
+        Ok((report, candidate))
+    }
+
+    fn checked(&self, found: Found) -> Result<Candidate> {
+        let Found { name, entry, mut notes, unusable, .. } = found;
         let name_here = usable_name(&name);
         if name_here != name {
             notes.push(format!("`{}` is renamed to `{name_here}`", printable(&name)));
         }
-        let namesakes: Vec<&Candidate> =
-            earlier.iter().filter_map(Row::candidate).filter(|it| it.name == name_here).collect();
-        let checked = match unusable {
+        match unusable {
             Some(why) => Err(Diagnostic::failed(why)),
             None => Candidate::check(&name_here, entry, notes, &self.scope),
-        };
-        let outcome = match checked {
-            Err(diagnostic) => ImportOutcome::Refused(diagnostic),
-            Ok(candidate) if self.has(&candidate) => {
-                ImportOutcome::Same { why: "exists already and is identical" }
-            }
-            Ok(candidate) if namesakes.iter().any(|it| it.entry == candidate.entry) => {
-                ImportOutcome::Same { why: "identical to the one above" }
-            }
-            Ok(candidate) => ImportOutcome::New {
-                is_conflict: self.file.entry(&name_here).is_some() || !namesakes.is_empty(),
-                candidate: Box::new(candidate),
-            },
-        };
-        Row { file: file.path.clone(), name, scope, outcome }
-    }
-
-    /// Whether the configuration has exactly this server, with its secrets in `.env`.
-    fn has(&self, candidate: &Candidate) -> bool {
-        let Some(entry) = self.file.entry(&candidate.name) else { return false };
-        let mut ours = candidate.entry.clone();
-        let mut secrets = self.secrets.clone();
-        let moved = move_secrets(&candidate.name, &mut ours, &mut secrets);
-        entry == candidate.entry || (moved.is_ok() && entry == ours)
-    }
-}
-
-impl Row {
-    fn candidate(&self) -> Option<&Candidate> {
-        match &self.outcome {
-            ImportOutcome::New { candidate, .. } => Some(candidate),
-            ImportOutcome::Same { .. } | ImportOutcome::Refused(_) => None,
         }
+    }
+
+    /// Why the server needs no import: the configuration has exactly this one, with its secrets
+    /// in `.env`, or it was offered before.
+    fn same(&self, candidate: &Candidate) -> Option<&'static str> {
+        let Candidate { name, entry, .. } = candidate;
+        if let Some(known) = self.file.entry(name) {
+            let (mut ours, mut secrets) = (entry.clone(), self.secrets.clone());
+            let moved = move_secrets(name, &mut ours, &mut secrets);
+            if known == *entry || (moved.is_ok() && known == ours) {
+                return Some("exists already and is identical");
+            }
+        }
+        let is_offered = self.offered.iter().any(|(other, it)| other == name && it == entry);
+        is_offered.then_some("identical to the one above")
     }
 }
 
@@ -214,73 +257,6 @@ fn usable_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let name: String = name.trim().chars().map(plain).take(64).collect();
     if name.is_empty() { "server".to_owned() } else { name }
-}
-
-fn decide(
-    row: Row,
-    args: &Args,
-    prompt: Option<&Prompt>,
-    taken: &[String],
-    session: &Session,
-) -> Result<(Json, Option<Candidate>)> {
-    let Row { file, name, scope, outcome } = row;
-    let mut report = json!({ "name": name, "file": file.to_string_lossy(), "scope": scope });
-    let place = match &scope {
-        Some(scope) => format!("{} ({})", file.display(), printable(scope)),
-        None => file.display().to_string(),
-    };
-    let mut say = |action: &str, words: &str| {
-        report["action"] = action.into();
-        if !session.output.is_json() {
-            let name = printable(&name);
-            session.output.note(format!("{name}: {words}\n  {DIM}{place}{DIM:#}"));
-        }
-    };
-    let (candidate, is_conflict) = match outcome {
-        ImportOutcome::Same { why } => {
-            say("same", why);
-            return Ok((report, None));
-        }
-        ImportOutcome::Refused(diagnostic) => {
-            let reason = printable(&diagnostic.line());
-            say("refused", &format!("{WARNING}not imported:{WARNING:#} {reason}"));
-            report["reason"] = reason.into();
-            return Ok((report, None));
-        }
-        ImportOutcome::New { candidate, is_conflict } => (*candidate, is_conflict),
-    };
-    // The earlier of two new ones may be declined.
-    let is_only_shown = prompt.is_none() && !args.yes;
-    let is_conflict = is_conflict && (is_only_shown || taken.contains(&candidate.name));
-    let mut words = candidate.shown();
-    if is_conflict {
-        words.push_str(&format!("\n  {WARNING}another server has this name{WARNING:#}"));
-    }
-    say("found", &words);
-    for note in &candidate.notes {
-        if !session.output.is_json() {
-            session.output.note(format!("  {DIM}note: {}{DIM:#}", printable(note)));
-        }
-    }
-    report["server"] = candidate.shown().into();
-    report["kind"] = candidate.kind().into();
-    report["notes"] = candidate.notes.clone().into();
-    let candidate = match prompt {
-        Some(prompt) => ask_about(prompt, candidate, is_conflict, taken)?,
-        None if args.yes && !is_conflict => Some(candidate),
-        None => None,
-    };
-    report["action"] = match &candidate {
-        Some(candidate) => {
-            report["as"] = candidate.name.clone().into();
-            "imported"
-        }
-        None if is_conflict => "conflict",
-        None if prompt.is_some() => "declined",
-        None => "found",
-    }
-    .into();
-    Ok((report, candidate))
 }
 
 /// Asks about one server; if its name is taken, for another name.

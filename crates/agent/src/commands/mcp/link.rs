@@ -272,7 +272,8 @@ fn note_machine(entry: &Map<String, Json>, notes: &mut Vec<String>) {
     }
 }
 
-fn strings(value: &Json) -> Vec<&str> {
+/// All texts in a value, however deep.
+pub(super) fn strings(value: &Json) -> Vec<&str> {
     match value {
         Json::String(text) => vec![text],
         Json::Array(items) => items.iter().flat_map(strings).collect(),

@@ -5,7 +5,7 @@ pub(crate) mod report;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use mcp_client::supervisor::{ServerState, ServerStatus};
@@ -16,7 +16,7 @@ use task_loop::untrusted::printable;
 use self::report::{configured_json, configured_text, reasons, server_json, table};
 use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::mcp::reporter::{MessageSink, changes};
-use crate::mcp::{McpServers, Servers, already_reported, error_lines, patience, problem_line};
+use crate::mcp::{McpServers, Servers, already_reported, error_lines, problem_line};
 use crate::session::Session;
 use crate::table::{counted, grouped};
 
@@ -70,10 +70,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         }
     } else {
         let most = args.wait.map(Duration::from_secs);
-        let most = most.unwrap_or_else(|| patience(fleet.servers.enabled()));
+        let most = most.unwrap_or_else(|| fleet.patience(fleet.servers.enabled()));
         let entries = fleet.servers.entries().cloned().collect();
         let missing = fleet.run(entries, async |client| {
-            wait(client, &fleet, most).await;
+            fleet.settle(client, most).await;
             show(client, &fleet, session)?;
             let required = fleet.servers.enabled().filter(|entry| entry.required);
             let missing = fleet.failures(client, required).into_iter();
@@ -88,26 +88,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         return Err(already_reported(Exit::Configuration));
     }
     Ok(())
-}
-
-/// Waits until every server is settled, and shows the unsettled ones meanwhile.
-async fn wait(client: &Client, fleet: &McpServers, most: Duration) {
-    let settled = client.wait_until_settled(most);
-    tokio::pin!(settled);
-    loop {
-        let waiting: Vec<String> = client
-            .status()
-            .into_iter()
-            .filter(|status| !status.state.is_settled())
-            .map(|status| status.server)
-            .collect();
-        fleet.reporter.waiting_for(format!("connecting {}", waiting.join(", ")));
-        tokio::select! {
-            () = &mut settled => break,
-            () = fleet.reporter.happened() => {}
-        }
-    }
-    fleet.reporter.done_waiting();
 }
 
 fn show(client: &Client, fleet: &McpServers, session: &Session) -> Result {
@@ -162,16 +142,9 @@ struct Watch<'a> {
     session: &'a Session,
     /// Whether the screen is redrawn, or changes are printed line by line.
     drawn: bool,
-    seen: BTreeMap<String, WatchedState>,
-}
-
-/// The properties of a server whose change prints a new line.
-#[derive(Debug, Clone, PartialEq)]
-struct WatchedState {
-    state: ServerState,
-    failure: Option<String>,
-    tools: usize,
-    tokens: u32,
+    /// What was printed of each server: its state, failure, tools and tokens. A change prints a
+    /// new line.
+    seen: BTreeMap<String, (ServerState, Option<String>, usize, u32)>,
 }
 
 impl Watch<'_> {
@@ -200,11 +173,11 @@ impl Watch<'_> {
         }
         self.seen.retain(|name, _| all.iter().any(|status| status.server == *name));
         for status in &all {
-            let now = seen(status);
-            if self.seen.get(&status.server) == Some(&now) {
+            let failure = status.failure.as_ref().map(ToString::to_string);
+            let now = (status.state.clone(), failure, status.tools, status.tokens);
+            if self.seen.insert(status.server.clone(), now.clone()) == Some(now) {
                 continue;
             }
-            self.seen.insert(status.server.clone(), now);
             if self.session.output.is_json() {
                 let mut line = server_json(status, self.fleet);
                 line["event"] = json!("server");
@@ -310,22 +283,10 @@ pub(crate) fn reloaded_line(done: &ReloadReport) -> String {
     format!("configuration reloaded; {changes}")
 }
 
-fn seen(status: &ServerStatus) -> WatchedState {
-    WatchedState {
-        state: status.state.clone(),
-        failure: status.failure.as_ref().map(ToString::to_string),
-        tools: status.tools,
-        tokens: status.tokens,
-    }
-}
-
 /// Modification time and length of each file; `None` for a missing one.
 fn stamps(files: &[PathBuf]) -> Vec<Option<(Option<SystemTime>, u64)>> {
-    let stamp = |path: &Path| {
-        let file = fs::metadata(path).ok()?;
-        Some((file.modified().ok(), file.len()))
-    };
-    files.iter().map(|path| stamp(path)).collect()
+    let files = files.iter().map(|path| fs::metadata(path).ok());
+    files.map(|file| file.map(|file| (file.modified().ok(), file.len()))).collect()
 }
 
 #[cfg(test)]

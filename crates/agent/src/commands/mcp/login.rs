@@ -13,7 +13,7 @@ use task_loop::untrusted::printable;
 use super::status::{expiry, now, standing_json};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::mcp::advice::sign_in::login;
-use crate::mcp::browser::{BrowserLaunch, TerminalSignIn};
+use crate::mcp::browser::TerminalSignIn;
 use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, is_alone, problem_line};
 use crate::output::GOOD;
@@ -74,8 +74,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         let name = printable(&entry.name);
         session.output.note(format!("{name} signs in automatically."));
     }
-    let opening = if args.no_browser { BrowserLaunch::Never } else { BrowserLaunch::Allowed };
-    let browser = TerminalSignIn::new(session, &fleet.reporter, opening);
+    let browser = TerminalSignIn::new(session, &fleet.reporter, !args.no_browser);
     let host = Arc::new(fleet.host.clone());
     let account = Account::of(&entry, &host).map_err(|error| fleet.problem(&entry, &error))?;
     let account = account.ok_or_else(|| Diagnostic::configuration("nothing to sign in to"))?;

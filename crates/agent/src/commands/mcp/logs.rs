@@ -1,6 +1,6 @@
 //! `agent mcp logs`: the standard error of a server, and the log messages it sent.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
@@ -66,11 +66,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
 
 /// The last lines of the file, and their end offset.
 fn tail(path: &Path, lines: usize) -> io::Result<(String, u64)> {
-    let mut file = File::open(path)?;
-    let size = file.metadata()?.len();
-    file.seek(SeekFrom::Start(size.saturating_sub(MAX_TAIL_BYTES)))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_TAIL_BYTES).read_to_end(&mut bytes)?;
+    let size = fs::metadata(path)?.len();
+    let bytes = read_from(path, size.saturating_sub(MAX_TAIL_BYTES))?;
     let text = String::from_utf8_lossy(&bytes);
     let all: Vec<&str> = text.split_inclusive('\n').collect();
     Ok((all[all.len().saturating_sub(lines)..].concat(), size))
@@ -78,13 +75,10 @@ fn tail(path: &Path, lines: usize) -> io::Result<(String, u64)> {
 
 /// Complete lines added since; a shorter file was replaced and is read anew.
 fn added(path: &Path, read: &mut u64) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    if file.metadata()?.len() < *read {
+    if fs::metadata(path)?.len() < *read {
         *read = 0;
     }
-    file.seek(SeekFrom::Start(*read))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_TAIL_BYTES).read_to_end(&mut bytes)?;
+    let mut bytes = read_from(path, *read)?;
     let is_full = bytes.len() as u64 == MAX_TAIL_BYTES;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     if !(is_full && whole == 0) {
@@ -92,4 +86,12 @@ fn added(path: &Path, read: &mut u64) -> io::Result<String> {
     }
     *read += bytes.len() as u64;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn read_from(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_TAIL_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

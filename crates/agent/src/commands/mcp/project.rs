@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     let files = project::files(session)?;
     if args.forget {
         for file in &files {
-            project::forget(file, session)?;
+            file.set_approved(false, session)?;
         }
         session.output.note(format!("{} withdrawn", counted(files.len(), "approval")));
         return Ok(());
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
             _ => is_usable,
         };
         if is_yes {
-            project::approve(file, session)?;
+            file.set_approved(true, session)?;
             let path = printable(&file.path.display().to_string());
             session.output.note(format!("{GOOD}Approved{GOOD:#} {path}."));
         }
@@ -75,7 +75,7 @@ pub(crate) fn offer(session: &Session) -> Result {
     for file in open.filter(|file| file.fault.is_none()) {
         let Some(prompt) = Prompt::find(&session.output) else { continue };
         if prompt.confirm(&question(file, session)?)? {
-            project::approve(file, session)?;
+            file.set_approved(true, session)?;
         }
     }
     Ok(())

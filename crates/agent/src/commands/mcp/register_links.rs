@@ -2,22 +2,29 @@
 
 mod desktop;
 mod macos;
-mod tool;
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Seek};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use serde_json::json;
 use task_loop::untrusted::printable;
+use tokio::process::Command;
+use tokio::time::timeout;
 
 use self::desktop::{FILE_NAME, MIME_TYPE, without_ours};
-use self::tool::{Outcome, answer, tool};
 use crate::config::remove_file;
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::output::GOOD;
+use crate::runtime;
 use crate::session::Session;
+
+/// Timeout of the desktop's own tools.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+const MAX_ANSWER_BYTES: u64 = 4096;
 
 /// Open install links of web pages with this program
 #[derive(Debug, clap::Args)]
@@ -195,3 +202,45 @@ fn update(path: &Path) -> Outcome {
         None => Outcome::Failed,
     }
 }
+
+/// The result of one of the desktop's own tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Done,
+    Failed,
+    Absent,
+}
+
+fn tool(name: &str, arguments: &[&str]) -> Outcome {
+    match run_tool(name, arguments, Stdio::null()) {
+        Ok(status) if status.success() => Outcome::Done,
+        Err(error) if error.kind() == ErrorKind::NotFound => Outcome::Absent,
+        _ => Outcome::Failed,
+    }
+}
+
+/// The first line of a tool's output; `None` if it fails.
+fn answer(name: &str, arguments: &[&str]) -> Option<String> {
+    // Reading a file, unlike a pipe, never blocks.
+    let mut file: File = tempfile::tempfile().ok()?;
+    let status = run_tool(name, arguments, file.try_clone().ok()?.into()).ok()?;
+    file.rewind().ok()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.lines().next().unwrap_or_default().trim();
+    (status.success() && !line.is_empty()).then(|| line.to_owned())
+}
+
+fn run_tool(name: &str, arguments: &[&str], stdout: Stdio) -> io::Result<ExitStatus> {
+    let mut command = Command::new(name);
+    command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
+    let ended = runtime::run(async {
+        Ok(timeout(MAX_WAIT, command.kill_on_drop(true).status()).await.map_err(io::Error::from))
+    });
+    ended.map_err(|diagnostic| io::Error::other(diagnostic.line()))??
+}
+
+#[cfg(test)]
+mod tests;

@@ -29,19 +29,19 @@ pub(super) fn move_secrets(
     for section in ["env", "headers", "oauth"] {
         let values = entry.get_mut(section).and_then(Json::as_object_mut);
         for (key, value) in values.into_iter().flat_map(Map::iter_mut) {
-            if section != "oauth" {
-                mover.named(section, key, value)?;
-            } else if SIGN_IN_SECRETS.contains(&key.as_str()) {
-                mover.secret_value(section, key, value)?;
+            if let Json::String(text) = value {
+                mover.named(section, key, text)?;
             }
         }
     }
-    if let Some(url) = entry.get_mut("url") {
+    if let Some(Json::String(url)) = entry.get_mut("url") {
         mover.embedded("url", url)?;
     }
     let args = entry.get_mut("args").and_then(Json::as_array_mut);
     for arg in args.into_iter().flatten() {
-        mover.embedded("args", arg)?;
+        if let Json::String(arg) = arg {
+            mover.embedded("args", arg)?;
+        }
     }
     Ok(mover.moved)
 }
@@ -71,39 +71,33 @@ pub(super) struct SecretMover<'m> {
 
 impl SecretMover<'_> {
     /// A value whose name may make it a secret.
-    fn named(&mut self, section: &str, key: &str, value: &mut Json) -> Result {
-        let Some(text) = value.as_str() else { return Ok(()) };
-        let Some(secret) = secret_of(text, &self.known) else {
-            return self.embedded(&format!("{section}.{key}"), value);
+    fn named(&mut self, section: &str, key: &str, text: &mut String) -> Result {
+        let place = format!("{section}.{key}");
+        let secret = match section {
+            "oauth" if !SIGN_IN_SECRETS.contains(&key) => return Ok(()),
+            // Secret as a whole; without `auth: oauth` the parser did not check it.
+            "oauth" if text.is_empty() || text.contains("${") => return Ok(()),
+            "oauth" => Some(text.as_str()),
+            _ => secret_of(text, &self.known),
         };
-        let lead = &text[..text.len() - secret.len()];
-        let reference = self.reference(&format!("{section}.{key}"), key, secret)?;
-        *value = format!("{lead}{reference}").into();
-        Ok(())
-    }
-
-    /// A value that is secret as a whole. Without `auth: oauth` the parser did not check it.
-    fn secret_value(&mut self, section: &str, key: &str, value: &mut Json) -> Result {
-        let Some(text) = value.as_str().filter(|text| !text.is_empty() && !text.contains("${"))
-        else {
-            return Ok(());
-        };
-        *value = self.reference(&format!("{section}.{key}"), key, text)?.into();
+        let Some(secret) = secret else { return self.embedded(&place, text) };
+        let reference = self.reference(&place, key, secret)?;
+        let start = text.len() - secret.len();
+        text.replace_range(start.., &reference);
         Ok(())
     }
 
     /// A value that may contain secrets: `--token=x`, `?key=x`, `Authorization: Bearer x`.
-    fn embedded(&mut self, place: &str, value: &mut Json) -> Result {
-        let Some(mut text) = value.as_str().map(str::to_owned) else { return Ok(()) };
+    fn embedded(&mut self, place: &str, text: &mut String) -> Result {
         if text.contains("${") {
             return Ok(());
         }
         for secret in self.known.clone() {
-            let Some(at) = stands_alone(&text, secret.value()) else { continue };
-            let reference = self.reference(place, &secret.label, secret.value())?;
-            text.replace_range(at..at + secret.value().len(), &reference);
+            if let Some(at) = stands_alone(text, secret.value()) {
+                let reference = self.reference(place, &secret.label, secret.value())?;
+                text.replace_range(at..at + secret.value().len(), &reference);
+            }
         }
-        *value = text.into();
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! `agent mcp set`: sets single keys of a server.
+//! `agent mcp set`, `enable` and `disable`: set single keys of servers.
 
 use mcp_client::config::{Problem, parse_entry};
 use serde_json::{Value, json};
@@ -59,4 +59,35 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         &json!({ "server": name, "changed": keys, "file": path.to_string_lossy() }),
         format!("{GOOD}Changed{GOOD:#} {}.\n", printable(name)),
     )
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SwitchArgs {
+    /// Server names
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+}
+
+pub(super) fn switch(args: &SwitchArgs, enabled: bool, session: &Session) -> Result {
+    let path = session.home()?.config();
+    // Without a known server no file is created.
+    ServersFile::load(&path)?.existing(&args.names)?;
+    let _lock = lock::take(&path)?;
+    let mut file = ServersFile::load(&path)?;
+    let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
+    for name in file.existing(&args.names)? {
+        let is_changed = file.set_enabled(&name, enabled).map_err(|diagnostic| {
+            diagnostic.hint(format!("set `enabled: {enabled}` under `{name}:` yourself"))
+        })?;
+        if is_changed { changed.push(name) } else { unchanged.push(name) }
+    }
+    if !changed.is_empty() {
+        file.write()?;
+    }
+    let word = if enabled { "enabled" } else { "disabled" };
+    let already = unchanged.iter().map(|name| format!("{name} is already {word}.\n"));
+    let now = changed.iter().map(|name| format!("{GOOD}{name}{GOOD:#} is now {word}.\n"));
+    let text: String = already.chain(now).collect();
+    let json = json!({ word: changed, "unchanged": unchanged, "file": path.to_string_lossy() });
+    session.output.print(&json, text)
 }

@@ -184,10 +184,7 @@ fn connected<T>(
 ) -> Result<T> {
     let patience = fleet.patience(&entries);
     fleet.run(entries, async |client| {
-        fleet.reporter.waiting_for("connecting …");
-        client.wait_until_settled(patience).await;
-        let done = work(client).await;
-        fleet.reporter.done_waiting();
-        done
+        fleet.settle(client, patience).await;
+        work(client).await
     })
 }

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         }
     }
     fleet.run(entries.clone(), async |client| {
-        fleet.settle(client, &entries).await;
+        fleet.settle(client, fleet.patience(&entries)).await;
         let failed = fleet.failures(client, &entries);
         report_unusable(client, &fleet, &failed, session);
         show(client, &fleet, args, &failed, session)?;

@@ -251,27 +251,14 @@ fn only_known_clients(name: &str) -> Vec<String> {
 }
 
 fn refused_redirect(fault: &RedirectError, name: &str) -> Vec<String> {
-    vec![match fault {
-        RedirectError::Refused { error, .. } if error == "access_denied" => denied(name),
-        RedirectError::Refused { error, .. } if error == "invalid_scope" => unknown_scope(name),
-        RedirectError::MissingIssuer | RedirectError::WrongIssuer => {
+    match fault {
+        RedirectError::Refused { error, .. } => refused(error, name),
+        RedirectError::MissingIssuer | RedirectError::WrongIssuer => one(
             "the code was not used, because sign-ins may be mixed up; if this happens again, tell \
-             the server's operator"
-                .to_owned()
-        }
-        _ => format!("try again: {}", login(name)),
-    }]
-}
-
-fn denied(name: &str) -> String {
-    format!("access was denied on the page; try again with {}", login(name))
-}
-
-fn unknown_scope(name: &str) -> String {
-    format!(
-        "use scopes that the server knows: `agent mcp login {}`, or `oauth.scope`",
-        operand_with(name, "--scope \"...\"")
-    )
+             the server's operator",
+        ),
+        _ => one(format!("try again: {}", login(name))),
+    }
 }
 
 fn refused(code: &str, name: &str) -> Vec<String> {
@@ -282,8 +269,13 @@ fn refused(code: &str, name: &str) -> Vec<String> {
             logout(name),
             login(name)
         ),
-        "invalid_scope" => unknown_scope(name),
-        "access_denied" => denied(name),
+        "invalid_scope" => format!(
+            "use scopes that the server knows: `agent mcp login {}`, or `oauth.scope`",
+            operand_with(name, "--scope \"...\"")
+        ),
+        "access_denied" => {
+            format!("access was denied on the page; try again with {}", login(name))
+        }
         _ => format!("try again: {}", login(name)),
     }]
 }

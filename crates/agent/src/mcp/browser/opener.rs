@@ -13,13 +13,6 @@ const WSL: &[&str] = &["WSL_DISTRO_NAME", "WSL_INTEROP"];
 /// Maximum number of programs of `BROWSER` that are tried.
 const MAX_TRIED: usize = 8;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Platform {
-    Mac,
-    Windows,
-    Other,
-}
-
 /// Programs that open a page, best first; empty without a screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Opener {
@@ -28,14 +21,7 @@ pub(super) struct Opener {
 
 impl Opener {
     pub(super) fn find(environment: &BTreeMap<String, String>) -> Self {
-        let platform = if cfg!(target_os = "macos") {
-            Platform::Mac
-        } else if cfg!(windows) {
-            Platform::Windows
-        } else {
-            Platform::Other
-        };
-        Self { commands: commands(environment, platform) }
+        Self { commands: commands(environment, std::env::consts::OS) }
     }
 
     /// Starts the first program that starts, without waiting for it.
@@ -73,15 +59,16 @@ pub(super) fn is_page(address: &str) -> bool {
         && address.chars().all(|letter| letter.is_ascii_graphic())
 }
 
-fn commands(environment: &BTreeMap<String, String>, platform: Platform) -> Vec<Vec<String>> {
+fn commands(environment: &BTreeMap<String, String>, system: &str) -> Vec<Vec<String>> {
     let is_set = |name: &&str| environment.get(*name).is_some_and(|value| !value.is_empty());
-    let is_wsl = platform == Platform::Other && WSL.iter().any(&is_set);
-    let has_screen = platform != Platform::Other || is_wsl || SCREENS.iter().any(&is_set);
+    let has_desktop = matches!(system, "macos" | "windows");
+    let is_wsl = !has_desktop && WSL.iter().any(&is_set);
+    let has_screen = has_desktop || is_wsl || SCREENS.iter().any(&is_set);
     let own = environment.get("BROWSER").map(|value| value.trim()).unwrap_or_default();
     if own.eq_ignore_ascii_case("none") {
         return Vec::new();
     }
-    let separator = if platform == Platform::Windows { ';' } else { ':' };
+    let separator = if system == "windows" { ';' } else { ':' };
     let words = |command: &str| command.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let mut all: Vec<Vec<String>> = own.split(separator).map(words).collect();
     all.retain(|command| !command.is_empty());
@@ -90,10 +77,10 @@ fn commands(environment: &BTreeMap<String, String>, platform: Platform) -> Vec<V
     if !has_screen || is_remote(environment) {
         return all;
     }
-    match platform {
-        Platform::Mac => all.push(words("open")),
-        Platform::Windows => all.push(words("rundll32 url.dll,FileProtocolHandler")),
-        Platform::Other => {
+    match system {
+        "macos" => all.push(words("open")),
+        "windows" => all.push(words("rundll32 url.dll,FileProtocolHandler")),
+        _ => {
             all.extend(is_wsl.then(|| words("wslview")));
             all.push(words("xdg-open"));
         }

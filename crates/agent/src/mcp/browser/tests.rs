@@ -38,35 +38,30 @@ fn page() -> SignInPage {
     }
 }
 
-fn steps_text(page: &SignInPage, delivery: PageDelivery, can_paste: bool) -> String {
-    steps(page, &shown_address(&page.address), delivery, &prompt(can_paste))
+fn steps_text(page: &SignInPage, is_opened: bool, can_paste: bool) -> String {
+    steps(page, &shown_address(&page.address), is_opened, &prompt(can_paste))
 }
 
 #[test]
 fn sign_in_url_is_printed_unbroken_on_its_own_line() {
-    for (delivery, can_paste) in [
-        (PageDelivery::Opens, true),
-        (PageDelivery::Opens, false),
-        (PageDelivery::IsPrinted, true),
-        (PageDelivery::IsPrinted, false),
-    ] {
-        let text = steps_text(&page(), delivery, can_paste);
+    for (is_opened, can_paste) in [(true, true), (true, false), (false, true), (false, false)] {
+        let text = steps_text(&page(), is_opened, can_paste);
         assert!(text.lines().any(|line| line == page().address), "{text}");
         for word in ["docs", "https://auth.example\n", "read write", "Ctrl-C"] {
             assert!(text.contains(word), "{word}: {text}");
         }
         assert_eq!(text.contains("paste"), can_paste, "{text}");
-        assert_eq!(text.contains("ssh -N -L"), delivery == PageDelivery::IsPrinted, "{text}");
+        assert_eq!(text.contains("ssh -N -L"), !is_opened, "{text}");
     }
 }
 
 #[test]
 fn suggested_tunnel_uses_the_listening_port() {
-    let text = steps_text(&page(), PageDelivery::IsPrinted, true);
+    let text = steps_text(&page(), false, true);
     assert!(text.contains("ssh -N -L 27890:127.0.0.1:27890 ada@host\n"), "{text}");
     // A browser that comes back through a proxy needs none.
     let redirect_uri = "https://proxy.example/callback".to_owned();
-    let text = steps_text(&SignInPage { redirect_uri, ..page() }, PageDelivery::IsPrinted, true);
+    let text = steps_text(&SignInPage { redirect_uri, ..page() }, false, true);
     assert!(!text.contains("ssh"), "{text}");
 }
 
@@ -74,9 +69,9 @@ fn suggested_tunnel_uses_the_listening_port() {
 fn device_code_is_suggested_only_without_a_browser_if_offered() {
     let suggestion = "agent mcp login docs --device\n";
     let offering = SignInPage { offers_device_code: true, ..page() };
-    assert!(steps_text(&offering, PageDelivery::IsPrinted, true).contains(suggestion));
-    assert!(!steps_text(&offering, PageDelivery::Opens, true).contains(suggestion));
-    assert!(!steps_text(&page(), PageDelivery::IsPrinted, true).contains(suggestion));
+    assert!(steps_text(&offering, false, true).contains(suggestion));
+    assert!(!steps_text(&offering, true, true).contains(suggestion));
+    assert!(!steps_text(&page(), false, true).contains(suggestion));
 }
 
 #[test]

@@ -1,14 +1,11 @@
 //! `agent mcp add NAME@registry`: a server of the registry, with its inputs, after confirmation.
 
-use std::collections::BTreeMap;
-
 use mcp_client::config::server_json::{EntryTemplate, Preference, Question};
 use mcp_client::config::{Scope, valid_name};
-use serde_json::Value as Json;
 use task_loop::untrusted::printable;
 
 use super::super::candidate::{NewSecret, SecretHandling, save};
-use super::super::install::dialog::{self, Offer};
+use super::super::install::dialog::{self, Offer, short};
 use super::super::secrets::{MovedSecret, variable_name};
 use super::super::server_registry::ServerRegistry;
 use super::{Args, pairs, refuse_taken, report};
@@ -104,27 +101,23 @@ fn answers(
     args: &Args,
     prompt: Option<&Prompt>,
 ) -> Result<Vec<Option<String>>> {
-    let mut given: BTreeMap<String, String> = BTreeMap::new();
-    for named in [pairs("env", &args.env, &['='])?, pairs("header", &args.headers, &[':', '='])?] {
-        for (name, value) in named.as_ref().and_then(Json::as_object).into_iter().flatten() {
-            given.insert(name.clone(), value.as_str().unwrap_or_default().to_owned());
-        }
-    }
+    let mut given = pairs("env", &args.env, &['='])?;
+    given.extend(pairs("header", &args.headers, &[':', '='])?);
     let (mut answers, mut missing) = (Vec::new(), Vec::new());
     for question in &template.questions {
         let answer = match (given.remove(&question.name), prompt) {
-            (Some(answer), _) => Some(answer),
+            (Some(answer), _) => answer.as_str().map(str::to_owned),
             (None, Some(prompt)) if question.is_required => ask(question, prompt)?,
             _ => question.default.clone(),
         };
         if let Some(answer) = &answer
             && !is_choice(question, answer)
         {
-            let message = format!("`{}` must be {}", line(&question.name), choices(question));
+            let message = format!("`{}` must be {}", short(&question.name), choices(question));
             return Err(Diagnostic::usage(message));
         }
         if answer.is_none() && question.is_required {
-            missing.push(line(&question.name));
+            missing.push(short(&question.name));
         }
         answers.push(answer);
     }
@@ -140,15 +133,15 @@ fn answers(
 }
 
 fn ask(question: &Question, prompt: &Prompt) -> Result<Option<String>> {
-    let mut text = line(&question.name);
+    let mut text = short(&question.name);
     if !question.description.is_empty() {
-        text.push_str(&format!(" ({})", line(&question.description)));
+        text.push_str(&format!(" ({})", short(&question.description)));
     }
     if !question.choices.is_empty() {
         text.push_str(&format!(", {}", choices(question)));
     }
     if let Some(default) = &question.default {
-        text.push_str(&format!(" [{}]", line(default)));
+        text.push_str(&format!(" [{}]", short(default)));
     }
     for _ in 0..MAX_TRIES {
         let text = format!("{text}:");
@@ -169,13 +162,8 @@ fn is_choice(question: &Question, answer: &str) -> bool {
 }
 
 fn choices(question: &Question) -> String {
-    let all: Vec<String> = question.choices.iter().map(|choice| line(choice)).collect();
+    let all: Vec<String> = question.choices.iter().map(|choice| short(choice)).collect();
     format!("one of {}", all.join(", "))
-}
-
-/// A text of a publisher, shortened and sanitized.
-fn line(text: &str) -> String {
-    dialog::short(&dialog::line(text))
 }
 
 /// Replaces secrets by references, so that the dialog does not show them.

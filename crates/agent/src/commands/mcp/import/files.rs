@@ -13,36 +13,19 @@ pub(super) struct File {
     pub(super) kind: Kind,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum System {
-    Linux,
-    MacOs,
-    Windows,
-}
-
 pub(super) fn existing(session: &Session, only: Option<Kind>) -> Vec<File> {
     let variables = &session.environment.all;
     let home = session.environment.home.clone();
     let home = home.or_else(|| variables.get("USERPROFILE").map(PathBuf::from));
     let work = std::env::current_dir().unwrap_or_default();
-    let system = match std::env::consts::OS {
-        "macos" => System::MacOs,
-        "windows" => System::Windows,
-        _ => System::Linux,
-    };
-    let mut files = possible(system, home.as_deref(), variables, &work);
+    let mut files = possible(std::env::consts::OS, home.as_deref(), variables, &work);
     files.retain(|file| only.is_none_or(|only| only == file.kind) && file.path.is_file());
     files
 }
 
-pub(super) fn kind_of(path: &Path, from: Option<Kind>) -> Kind {
-    let is_toml = path.extension().is_some_and(|ending| ending == "toml");
-    from.unwrap_or(if is_toml { Kind::Codex } else { Kind::Pasted })
-}
-
 /// Every possible file: those of the person, then those of the project.
 fn possible(
-    system: System,
+    system: &str,
     home: Option<&Path>,
     variables: &BTreeMap<String, String>,
     work: &Path,
@@ -50,20 +33,18 @@ fn possible(
     let variable = |name: &str| variables.get(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let xdg = || variable("XDG_CONFIG_HOME").or_else(|| home.map(|home| home.join(".config")));
     let settings = match system {
-        System::Linux => xdg(),
-        System::MacOs => home.map(|home| home.join("Library/Application Support")),
-        System::Windows => {
+        "macos" => home.map(|home| home.join("Library/Application Support")),
+        "windows" => {
             variable("APPDATA").or_else(|| home.map(|home| home.join("AppData").join("Roaming")))
         }
+        _ => xdg(),
     };
     let codex = variable("CODEX_HOME").or_else(|| home.map(|home| home.join(".codex")));
     let hermes = variable("HERMES_HOME").or_else(|| home.map(|home| home.join(".hermes")));
     // These two use the XDG folder on macOS, too.
-    let dotted = if system == System::Windows { settings.clone() } else { xdg() };
+    let dotted = if system == "windows" { settings.clone() } else { xdg() };
     let (goose, zed): (&[&str], &[&str]) = match system {
-        System::Windows => {
-            (&["Block", "goose", "config", "config.yaml"], &["Zed", "settings.json"])
-        }
+        "windows" => (&["Block", "goose", "config", "config.yaml"], &["Zed", "settings.json"]),
         _ => (&["goose", "config.yaml"], &["zed", "settings.json"]),
     };
     let places: [(Kind, Option<&Path>, &[&str]); 14] = [

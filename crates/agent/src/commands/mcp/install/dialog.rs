@@ -8,6 +8,7 @@ use settings::Origin;
 use task_loop::untrusted::{excerpt, without_blanks};
 
 use super::super::candidate::Candidate;
+use super::super::link::strings;
 use super::dangers;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, Result};
@@ -83,10 +84,10 @@ pub(crate) fn entry(candidate: &Candidate, scope: &Scope) -> String {
     let entry = without_blanks(&plain(&entry)).replace('\n', "\n    ");
     let mut text = format!("  name: {}\n  config:\n    {entry}\n\n", candidate.name);
     for note in &candidate.notes {
-        text.push_str(&format!("{WARNING}note:{WARNING:#} {}\n", short(&line(note))));
+        text.push_str(&format!("{WARNING}note:{WARNING:#} {}\n", short(note)));
     }
     for caution in cautions(candidate, scope) {
-        text.push_str(&format!("{WARNING}Caution:{WARNING:#} {}\n", short(&line(&caution))));
+        text.push_str(&format!("{WARNING}Caution:{WARNING:#} {}\n", short(&caution)));
     }
     // Last and bounded, so that it is above the question even if the entry, shown in full above
     // it, is long.
@@ -97,10 +98,8 @@ pub(crate) fn entry(candidate: &Candidate, scope: &Scope) -> String {
             command_line(endpoint)
         ),
         Endpoint::Http(endpoint) => {
-            format!(
-                "The arguments of its tools are sent to {}.",
-                short(&line(host(endpoint.url.shown())))
-            )
+            let host = short(host(endpoint.url.shown()));
+            format!("The arguments of its tools are sent to {host}.")
         }
     });
     text
@@ -130,31 +129,19 @@ pub(crate) fn preview(candidates: &[Candidate], scope: &Scope, file: &ServersFil
 /// The cautions of the entry, and the variables of this person that it gets.
 fn cautions(candidate: &Candidate, scope: &Scope) -> Vec<String> {
     let mut cautions = dangers::cautions(&candidate.configured.entry.endpoint);
-    let names = Vec::from_iter(variables(&candidate.entry, scope)).join(", ");
+    let references = strings(&candidate.entry).into_iter().flat_map(|text| scope.resolve(text).1);
+    let set = references.filter(|it| matches!(it.origin, Origin::Secrets | Origin::Process));
+    let names: BTreeSet<String> = set.map(|reference| reference.name).collect();
     if !names.is_empty() {
+        let names = Vec::from_iter(names).join(", ");
         cautions.push(format!("it receives the values of your variables: {names}"));
     }
     cautions
 }
 
-fn variables(value: &Json, scope: &Scope) -> BTreeSet<String> {
-    match value {
-        Json::String(text) => {
-            let is_set = |origin| matches!(origin, Origin::Secrets | Origin::Process);
-            let references = scope.resolve(text).1.into_iter();
-            references.filter(|found| is_set(found.origin)).map(|found| found.name).collect()
-        }
-        Json::Array(items) => items.iter().flat_map(|item| variables(item, scope)).collect(),
-        Json::Object(entries) => {
-            entries.values().flat_map(|value| variables(value, scope)).collect()
-        }
-        _ => BTreeSet::new(),
-    }
-}
-
-/// A text on one line, shortened in the middle.
+/// An untrusted text on one line, shortened in the middle.
 pub(crate) fn short(text: &str) -> String {
-    excerpt(text, MAX_TEXT_ROWS).text
+    excerpt(&line(text), MAX_TEXT_ROWS).text
 }
 
 /// The command with its words quoted; a very long one is shortened in the middle.

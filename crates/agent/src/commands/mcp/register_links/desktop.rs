@@ -61,19 +61,11 @@ fn argument(path: &str) -> String {
     if !path.contains(|letter| RESERVED.contains(letter)) {
         return path;
     }
-    let mut quoted = String::from("\"");
-    for letter in path.chars() {
-        match letter {
-            '\\' => quoted.push_str("\\\\\\\\"),
-            '"' | '`' | '$' => {
-                quoted.push_str("\\\\");
-                quoted.push(letter);
-            }
-            _ => quoted.push(letter),
-        }
+    let mut quoted = path.replace('\\', r"\\\\");
+    for letter in ['"', '`', '$'] {
+        quoted = quoted.replace(letter, &format!(r"\\{letter}"));
     }
-    quoted.push('"');
-    quoted
+    format!("\"{quoted}\"")
 }
 
 /// Manual steps for a system without automatic registration; `None` elsewhere.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::tool::{Outcome, tool};
+use super::{Outcome, tool};
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::mcp::advice::quoted;
 use crate::output::GOOD;
@@ -72,11 +72,8 @@ pub(super) fn register(session: &Session, app: &Path, script: &str) -> Result {
         tool("codesign", &["--force", "--sign", "-", path]);
         tool(LSREGISTER, &["-f", path]);
     }
-    if session.output.is_json() {
-        return session.output.json(&json!({ "registered": app }));
-    }
-    let app = app.display();
-    session.output.text(format!("{GOOD}Registered{GOOD:#} for agent:// links: {app}\n"))
+    let text = format!("{GOOD}Registered{GOOD:#} for agent:// links: {}\n", app.display());
+    session.output.print(&json!({ "registered": app }), text)
 }
 
 /// Writes the application: the compiled script, and its declaration of the links.
@@ -99,15 +96,12 @@ pub(super) fn remove(session: &Session, app: &Path) -> Result {
     if let Some(path) = app.to_str() {
         tool(LSREGISTER, &["-u", path]);
     }
-    if session.output.is_json() {
-        return session.output.json(&json!({ "removed": removed.then_some(app) }));
-    }
-    let app = app.display();
-    session.output.text(if removed {
-        format!("{GOOD}Removed{GOOD:#} {app}\n")
+    let text = if removed {
+        format!("{GOOD}Removed{GOOD:#} {}\n", app.display())
     } else {
-        format!("There is no {app}.\n")
-    })
+        format!("There is no {}.\n", app.display())
+    };
+    session.output.print(&json!({ "removed": removed.then_some(app) }), text)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn paths(system: System, variables: &[(&str, &str)]) -> String {
+fn paths(system: &str, variables: &[(&str, &str)]) -> String {
     let variables =
         variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     let files = possible(system, Some(Path::new("/h")), &variables, Path::new("/w"));
@@ -12,7 +12,7 @@ fn paths(system: System, variables: &[(&str, &str)]) -> String {
 
 #[test]
 fn each_platform_has_its_import_paths() {
-    insta::assert_snapshot!(paths(System::Linux, &[]), @r"
+    insta::assert_snapshot!(paths("linux", &[]), @r"
     /h/.config/Claude/claude_desktop_config.json
     /h/.claude.json
     /h/.cursor/mcp.json
@@ -28,7 +28,7 @@ fn each_platform_has_its_import_paths() {
     /w/.vscode/mcp.json
     /w/.zed/settings.json
     ");
-    insta::assert_snapshot!(paths(System::MacOs, &[("CODEX_HOME", "/c")]), @r"
+    insta::assert_snapshot!(paths("macos", &[("CODEX_HOME", "/c")]), @r"
     /h/Library/Application Support/Claude/claude_desktop_config.json
     /h/.claude.json
     /h/.cursor/mcp.json
@@ -44,7 +44,7 @@ fn each_platform_has_its_import_paths() {
     /w/.vscode/mcp.json
     /w/.zed/settings.json
     ");
-    insta::assert_snapshot!(paths(System::Windows, &[("APPDATA", "/a")]), @r"
+    insta::assert_snapshot!(paths("windows", &[("APPDATA", "/a")]), @r"
     /a/Claude/claude_desktop_config.json
     /h/.claude.json
     /h/.cursor/mcp.json
@@ -60,14 +60,14 @@ fn each_platform_has_its_import_paths() {
     /w/.vscode/mcp.json
     /w/.zed/settings.json
     ");
-    let moved = paths(System::Linux, &[("XDG_CONFIG_HOME", "/x")]);
+    let moved = paths("linux", &[("XDG_CONFIG_HOME", "/x")]);
     assert!(moved.starts_with("/x/Claude/claude_desktop_config.json\n"), "{moved}");
 }
 
 #[test]
 fn no_file_is_listed_twice_in_the_home_folder() {
     let home = Path::new("/h");
-    let files = possible(System::Linux, Some(home), &BTreeMap::new(), home);
+    let files = possible("linux", Some(home), &BTreeMap::new(), home);
     let cursor = files.iter().filter(|file| file.kind == Kind::Cursor).count();
     assert_eq!(cursor, 1);
 }

@@ -1,4 +1,4 @@
-//! Tests of `tool`.
+//! Tests of `register_links`.
 
 use super::*;
 
