@@ -50,15 +50,6 @@ struct ServerState {
 
 /// Serves until the process ends; returns an exit code only if it cannot start.
 pub(super) fn serve(behaviour: Behaviour) -> u8 {
-    match behaviour {
-        Behaviour::DieAtOnce => return 0,
-        Behaviour::DieWithSecret => {
-            let secret = std::env::var("HOSTILE_SECRET").unwrap_or_default();
-            print_error(&format!("fatal: the key {secret} was refused"));
-            return 1;
-        }
-        _ => {}
-    }
     match HostileHttp::start(behaviour).and_then(|state| state.announce()) {
         Ok(()) => loop {
             thread::park();
