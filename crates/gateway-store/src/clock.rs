@@ -26,15 +26,6 @@ impl Clock {
     }
 }
 
-/// Clocks are equal if one is a clone of the other.
-impl PartialEq for Clock {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for Clock {}
-
 impl fmt::Debug for Clock {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Clock")

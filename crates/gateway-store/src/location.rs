@@ -13,7 +13,7 @@ pub enum DatabaseLocation {
     Postgres(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct StoreOptions {
     /// Pooled connections to PostgreSQL besides the writer's; readers of SQLite.
     pub connections: usize,
