@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::setup::{self, Task};
+use crate::setup::Installation;
 use crate::test::Profile;
 use crate::workspace::Workspace;
 use crate::{chaos, docs, fuzz, process, test, tidy};
@@ -20,14 +20,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     let rows = thread::scope(|scope| {
         let mut installation = None;
         execute(Step::ALL, policy, |step| match step {
-            Step::Setup => {
-                setup::run(workspace, Task::Build)?;
-                installation = Some(scope.spawn(|| setup::run(workspace, Task::Test)));
-                Ok(())
-            }
-            Step::Peers => installation.take().map_or(Ok(()), |peers| {
-                peers.join().unwrap_or_else(|_| Err(Failure::work("the installation panicked")))
-            }),
+            Step::Setup => Installation::start(scope, workspace).map(|it| installation = Some(it)),
+            Step::Peers => installation.take().map_or(Ok(()), Installation::wait),
             _ => step.run(workspace),
         })
     });

@@ -8,6 +8,7 @@ mod requirements;
 mod weights;
 
 use std::process::Command;
+use std::thread::{Scope, ScopedJoinHandle};
 
 use crate::failure::{Failure, Result};
 use crate::process;
@@ -47,6 +48,25 @@ pub(crate) fn run(workspace: &Workspace, task: Task) -> Result {
         install(requirement, &peers)?;
     }
     Ok(())
+}
+
+/// The installation of what the tests need, in the background.
+pub(crate) struct Installation<'scope>(ScopedJoinHandle<'scope, Result>);
+
+impl<'scope> Installation<'scope> {
+    /// Installs what a build needs, and starts to install the rest while the caller builds.
+    pub(crate) fn start(
+        scope: &'scope Scope<'scope, '_>,
+        workspace: &'scope Workspace,
+    ) -> Result<Self> {
+        run(workspace, Task::Build)?;
+        Ok(Self(scope.spawn(|| run(workspace, Task::Test))))
+    }
+
+    pub(crate) fn wait(self) -> Result {
+        let panicked = |_| Err(Failure::work("the installation panicked"));
+        self.0.join().unwrap_or_else(panicked)
+    }
 }
 
 /// Whether the JSON Schema validator of Python is installed, for comparison.
