@@ -23,9 +23,7 @@ use server::{print_error, secret};
 /// - `list`: the behaviours, one per line.
 /// - `stdio BEHAVIOUR`: serves standard input and output.
 /// - `http BEHAVIOUR`: serves a free loopback port and prints the URL to connect to on the first
-///   line. `GET /__log` at that port returns all requests so far as JSON: `[{"server", "method",
-///   "path", "headers", "body"}]`, where `server` is `main`, or `other` for the second origin that
-///   some behaviours point to.
+///   line.
 pub fn run(arguments: &[String]) -> u8 {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {

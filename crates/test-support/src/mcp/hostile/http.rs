@@ -82,7 +82,8 @@ impl HostileHttp {
         Ok(HostileHttp { url, state })
     }
 
-    /// All requests so far, as `GET /__log` returns them.
+    /// All requests so far, each with `server` (`main`, or `other` for the second origin that some
+    /// behaviours point to), `method`, `path`, `headers` and `body`.
     pub fn requests(&self) -> Vec<Value> {
         lock(&self.state.log).clone()
     }
@@ -118,10 +119,6 @@ impl ServerState {
     }
 
     fn receive(&self, request: &Request, origin: Origin, stream: &mut TcpStream) -> Replied {
-        if request.path == "/__log" {
-            let log = Value::from(lock(&self.log).clone()).to_string();
-            return Reply::json(200, log).write(stream);
-        }
         lock(&self.log).push(request.record(origin));
         if request.path.starts_with("/.well-known/") {
             return Reply::text(404, "not here").write(stream);
