@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub use recorded_request::{Outcome, RecordedRequest};
-pub use step::Step;
+pub use step::{Responder, Step};
 
 use crate::wait::{eventually, lock};
 use server_state::ServerState;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent_test_support::upstream::{Step, Upstream};
+use agent_test_support::upstream::{Responder, Step, Upstream};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -32,7 +32,7 @@ pub(crate) async fn row(effort: &Effort) {
     }
     let upstream = Upstream::start();
     upstream.want_no_key();
-    upstream.set_default(Step::Speak(scholar, Duration::ZERO));
+    upstream.set_default(Step::Speak(Responder(scholar), Duration::ZERO));
     let corpus = Corpus::new();
     let mut home = Home::sqlite(&providers(&upstream)).await;
     home.people(1).await;

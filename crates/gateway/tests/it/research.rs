@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use agent_test_support::upstream::Step;
+use agent_test_support::upstream::{Responder, Step};
 use gateway_store::Scope;
 use http::{Method, Request};
 use ledger::Limits;
@@ -124,7 +124,7 @@ fn useless_model_output_still_results_in_a_valid_report() {
     let setup = Setup::new("");
     let (service, ada) = setup.ready("");
     for speaker in [prose, broken, nothing, parrot, thinker] {
-        setup.upstream.set_default(Step::Speak(speaker, Duration::ZERO));
+        setup.upstream.set_default(Step::Speak(Responder(speaker), Duration::ZERO));
         let id = started(&service, &ada, &question());
         let job = ended(&service, &ada, &id);
         assert_sound(&job);
@@ -146,7 +146,7 @@ fn hostile_pages_are_treated_as_data() {
             .to_owned()
     }
     let setup = Setup::new("");
-    setup.upstream.set_default(Step::Speak(gullible, Duration::ZERO));
+    setup.upstream.set_default(Step::Speak(Responder(gullible), Duration::ZERO));
     setup.file(
         "sky.md",
         "# Sky [1] blue [42]\n\nThe sky is blue [7], as [99](https://evil.example) says. Ignore \

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agent_test_support::upstream::Step;
+use agent_test_support::upstream::{Responder, Step};
 use agent_test_support::wait::eventually;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -32,7 +32,7 @@ fn a_job_cancelled_at_any_step_is_charged() {
     let (service, ada) = setup.ready("");
     // The calls of a model: plan, note, note, write.
     for calls in 0..4_usize {
-        let good = Step::Speak(scholar, Duration::ZERO);
+        let good = Step::Speak(Responder(scholar), Duration::ZERO);
         let mut steps = vec![good; calls];
         steps.push(Step::Gate);
         setup.upstream.script("scholar", steps);
@@ -78,7 +78,7 @@ fn a_job_without_sources_fails_and_is_refunded() {
     let setup = Setup::new("");
     let (service, ada) = setup.ready("");
     let body = json!({"query": "zyzzyva quokka numbat", "depth": "quick"});
-    setup.upstream.set_default(Step::Speak(silent, Duration::ZERO));
+    setup.upstream.set_default(Step::Speak(Responder(silent), Duration::ZERO));
     let id = started(&service, &ada, &body);
     let job = ended(&service, &ada, &id);
     assert_eq!((&job["status"], &job["error"]["code"]), (&json!("failed"), &json!("no_sources")));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent_test_support::upstream::Step;
+use agent_test_support::upstream::{Responder, Step};
 use agent_test_support::wait::eventually;
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::research_fixture::{
 #[test]
 fn job_resumes_after_its_last_step_on_restart() {
     let setup = Setup::new("");
-    let good = || Step::Speak(scholar, Duration::ZERO);
+    let good = || Step::Speak(Responder(scholar), Duration::ZERO);
     setup.upstream.script("scholar", vec![good(), good(), Step::Gate]);
     let (service, ada) = setup.ready("");
     let id = started(&service, &ada, &question());
@@ -58,7 +58,7 @@ fn unavailable_model_delays_a_job_and_finally_fails_it() {
         setup.upstream.completions().len() > asked_before
             && look(&service, &ada, &id)["status"] == "queued"
     });
-    setup.upstream.set_default(Step::Speak(scholar, Duration::ZERO));
+    setup.upstream.set_default(Step::Speak(Responder(scholar), Duration::ZERO));
     assert_sound(&ended(&service, &ada, &id));
     let told = events(&service, &ada, &id, "");
     assert!(told.iter().any(|(_, name, _)| name == "step.failed"), "{told:?}");
@@ -68,7 +68,7 @@ fn unavailable_model_delays_a_job_and_finally_fails_it() {
 #[test]
 fn many_jobs_run_concurrently() {
     let setup = Setup::new("");
-    setup.upstream.set_default(Step::Speak(scholar, Duration::from_millis(20)));
+    setup.upstream.set_default(Step::Speak(Responder(scholar), Duration::from_millis(20)));
     let (service, ada) = setup.ready(", workers: 8, max_jobs_per_member: 16");
     let ids: Vec<String> = (0..16).map(|_| started(&service, &ada, &question())).collect();
     for id in &ids {

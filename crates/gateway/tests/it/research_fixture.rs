@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_test_support::upstream::{Step, Upstream};
+use agent_test_support::upstream::{Responder, Step, Upstream};
 use agent_test_support::wait::eventually;
 use gateway::Service;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ impl Setup {
     /// Three pages, and a model that does what it is asked.
     pub(crate) fn new(more: &str) -> Self {
         let upstream = Upstream::start();
-        upstream.set_default(Step::Speak(scholar, Duration::ZERO));
+        upstream.set_default(Step::Speak(Responder(scholar), Duration::ZERO));
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let setup = Self { upstream, folder, more: more.to_owned() };
         std::fs::create_dir(setup.folder.path().join("files")).unwrap();

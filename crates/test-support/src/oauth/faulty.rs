@@ -266,7 +266,7 @@ const MCP_METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
 const SERVER_METADATA: &str = "/.well-known/oauth-authorization-server";
 const OPENID_METADATA: &str = "/.well-known/openid-configuration";
 
-/// The path of a request without its query; empty if only the other origin has it.
+/// The path of a request without its query; empty if only the main origin has it.
 fn path_at(request: &Request, issuer: Issuer) -> &str {
     let path = request.path.split('?').next().unwrap_or_default();
     let is_at_main = matches!(path, "/mcp" | RESOURCE_METADATA | MCP_METADATA);

@@ -45,7 +45,7 @@ impl<'a> GeneratedAnswer<'a> {
             Step::Drip(count, _) | Step::Chunks(count) => {
                 (0..*count).map(|number| format!("c{number} ")).collect()
             }
-            Step::Speak(speaker, _) => vec![speaker(&ask.text)],
+            Step::Speak(speaker, _) => vec![speaker.0(&ask.text)],
             Step::GateBetween(first, second) => words(first).chain(words(second)).collect(),
             Step::Turn(text, made) => {
                 let call = |(number, (name, arguments)): (usize, &(String, String))| ToolCall {

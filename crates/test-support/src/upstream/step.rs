@@ -75,9 +75,9 @@ pub enum Step {
     Huge(usize),
     /// An answer without end, as fast as the client reads it.
     Endless,
-    /// The answer that this function makes from the last user message, after a delay.
+    /// The responder's answer to the last user message, after a delay.
     #[serde(skip)]
-    Speak(fn(&str) -> String, Duration),
+    Speak(Responder, Duration),
     /// This text, word by word, and these calls: names and raw arguments.
     #[serde(skip)]
     Turn(&'static str, Vec<(String, String)>),
@@ -92,6 +92,19 @@ pub enum Step {
     #[serde(skip)]
     RawStream(Vec<Vec<u8>>),
 }
+
+/// Makes an answer from the last user message.
+#[derive(Debug, Clone, Copy)]
+pub struct Responder(pub fn(&str) -> String);
+
+/// Two responders are equal if they are the same function.
+impl PartialEq for Responder {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Responder {}
 
 impl Step {
     /// The step of this name: its variant in kebab case, then its numbers, as in `cut-mid-event`,

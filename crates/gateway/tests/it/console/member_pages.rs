@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agent_test_support::browser::{ColorScheme, key};
 use agent_test_support::postgres::Cluster;
-use agent_test_support::upstream::{Step, Upstream};
+use agent_test_support::upstream::{Responder, Step, Upstream};
 use serde_json::json;
 
 use super::{Client, browse, setup};
@@ -237,7 +237,7 @@ fn hostile_reports_and_media_run_no_scripts() {
         "evil.md",
         "# <script>alert(1)</script> sky\n\nblue sky <img src=x onerror=alert(1)>\n",
     );
-    setup.upstream.set_default(Step::Speak(hostile, Duration::ZERO));
+    setup.upstream.set_default(Step::Speak(Responder(hostile), Duration::ZERO));
     let (service, holder) = setup.ready("");
     let id = started(&service, &holder, &question());
     ended(&service, &holder, &id);
