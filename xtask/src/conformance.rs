@@ -90,11 +90,6 @@ enum Subject<'a> {
     Server { url: &'a str },
 }
 
-struct SuiteRun {
-    rows: Vec<Row>,
-    status: ExitStatus,
-}
-
 impl Suite {
     fn run(&self, selection: &Selection) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
@@ -146,8 +141,7 @@ impl Suite {
     }
 
     fn run_client(&self, folder: &str, arguments: &[&str], version: &str) -> Result<Vec<Row>> {
-        let SuiteRun { mut rows, status } =
-            self.run_once(Subject::Client, folder, arguments, version)?;
+        let (mut rows, status) = self.run_once(Subject::Client, folder, arguments, version)?;
         // For example when the client passed but did not exit.
         if !status.success()
             && rows.iter().all(Row::passes)
@@ -158,13 +152,14 @@ impl Suite {
         Ok(rows)
     }
 
+    /// The results of the suite, and how it exited.
     fn run_once(
         &self,
         subject: Subject<'_>,
         folder: &str,
         arguments: &[&str],
         version: &str,
-    ) -> Result<SuiteRun> {
+    ) -> Result<(Vec<Row>, ExitStatus)> {
         let output = self.output.join(folder.replace([' ', '/'], "-"));
         create_empty(&output)?;
         eprintln!("conformance: {}", arguments.join(" "));
@@ -174,7 +169,7 @@ impl Suite {
         if rows.is_empty() {
             eprintln!("{}", String::from_utf8_lossy(&result.stderr).trim_end());
         }
-        Ok(SuiteRun { rows, status: result.status })
+        Ok((rows, result.status))
     }
 
     fn command(&self, subject: Subject<'_>, output: &Path) -> Command {

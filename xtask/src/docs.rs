@@ -1,6 +1,5 @@
 //! `cargo xtask docs`: writes the reference pages made from the code, or compares them.
 
-mod difference;
 mod help;
 mod images;
 
@@ -24,6 +23,9 @@ const PAGES: &[(&str, &[&str])] = &[
     ("docs/cli.md", &[]),
 ];
 
+/// Maximum lines of each text that a difference shows.
+const MAX_LINES_SHOWN: usize = 3;
+
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     match arguments {
         [] => write(workspace),
@@ -41,7 +43,7 @@ pub(crate) fn compare(workspace: &Workspace) -> Result {
         let made = program.make(arguments)?;
         // An unreadable page differs in its first line, like an empty one.
         let written = fs::read_to_string(workspace.root().join(path)).unwrap_or_default();
-        if let Some(difference) = difference::first(&written, &made) {
+        if let Some(difference) = first_difference(&written, &made) {
             println!("{path}:{difference}");
             stale.push(*path);
         }
@@ -91,3 +93,24 @@ impl Program {
         process::capture(&mut command)
     }
 }
+
+/// The number of the first different line, then a few lines of each text; `None` if they are equal.
+fn first_difference(written: &str, made: &str) -> Option<String> {
+    if written == made {
+        return None;
+    }
+    // `split` rather than `lines`: a missing newline at the end is a difference too.
+    let written: Vec<&str> = written.split('\n').collect();
+    let made: Vec<&str> = made.split('\n').collect();
+    let start = written.iter().zip(&made).take_while(|(left, right)| left == right).count();
+    let mut text = format!("{}: differs from the code", start + 1);
+    for (sign, lines) in [('-', &written), ('+', &made)] {
+        for line in lines.iter().skip(start).take(MAX_LINES_SHOWN) {
+            text += &format!("\n  {sign} {line}");
+        }
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,8 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::thread;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::confine::{self, Confinement, Limits};
 use crate::frame;
 use crate::job::{self, Job, Parsed};
@@ -14,12 +12,6 @@ use crate::rejection::Rejection;
 
 /// The stack of the parser thread, for deeply nested documents; untouched stack pages cost nothing.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
-
-/// The first message of a worker, sent after it has confined itself.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct WorkerReady {
-    pub(crate) confinement: Confinement,
-}
 
 /// The arguments of a worker after those of its [`WorkerProgram`](crate::WorkerProgram).
 pub(crate) fn arguments(limits: &Limits) -> [String; 2] {
@@ -63,7 +55,8 @@ fn serve(
     parse: &impl Fn(&Job, &[u8]) -> Result<Parsed, Rejection>,
 ) -> io::Result<()> {
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
-    frame::write(&mut output, &WorkerReady { confinement }, &[])?;
+    // The first message says that the worker is ready.
+    frame::write(&mut output, &confinement, &[])?;
     while let Some((job, bytes)) = frame::read::<Job>(&mut input, usize::MAX)? {
         confine::limit_cpu(limits.cpu);
         let parsed = catch_unwind(AssertUnwindSafe(|| parse(&job, &bytes)));

@@ -1,10 +1,13 @@
-//! Location of the database, and options of a store.
+//! Location of the database, options of a store, and its clock.
 
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::{Calendar, Clock};
+use ledger::Time;
+
+use crate::Calendar;
 
 #[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseLocation {
@@ -13,7 +16,7 @@ pub enum DatabaseLocation {
     Postgres(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct StoreOptions {
     /// Pooled connections to PostgreSQL besides the writer's; readers of SQLite.
     pub connections: usize,
@@ -54,5 +57,32 @@ impl fmt::Debug for DatabaseLocation {
             Self::Sqlite(path) => formatter.debug_tuple("Sqlite").field(path).finish(),
             Self::Postgres(_) => formatter.write_str("Postgres(…)"),
         }
+    }
+}
+
+/// The clock of a SQLite store, which tests can move.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Time + Send + Sync>);
+
+impl Clock {
+    pub fn new(read: impl Fn() -> Time + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+
+    pub fn system() -> Self {
+        Self::new(|| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            Time::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+        })
+    }
+
+    pub fn now(&self) -> Time {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Clock")
     }
 }

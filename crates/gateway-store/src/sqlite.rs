@@ -16,7 +16,6 @@ mod save;
 mod schema;
 mod writer;
 
-use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +38,7 @@ use executor::SqliteExecutor;
 use readers::ReaderPool;
 use writer::{MAX_WAITING, Writer, WriterMessage};
 
+#[derive(Debug)]
 pub struct Sqlite {
     path: PathBuf,
     options: StoreOptions,
@@ -234,10 +234,4 @@ async fn on_file<T: Send + 'static>(
 fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name(name.to_owned());
     thread.spawn(work).map_err(|error| Error::Unavailable(error.into()))
-}
-
-impl fmt::Debug for Sqlite {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Sqlite").field("path", &self.path).finish_non_exhaustive()
-    }
 }

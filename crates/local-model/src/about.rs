@@ -35,10 +35,10 @@ impl About {
             let text = file.text(key).map(crate::file::printable);
             text.filter(|text| !text.trim().is_empty())
         };
-        let mut forms: BTreeMap<String, u64> = BTreeMap::new();
+        let mut forms: BTreeMap<&str, u64> = BTreeMap::new();
         for name in file.names() {
             let place = file.place(&name)?;
-            *forms.entry(format!("{:?}", place.form)).or_default() += place.numbers();
+            *forms.entry(place.form.name).or_default() += place.numbers();
         }
         let parameters = forms.values().sum();
         let most = forms.into_iter().max_by_key(|(_, numbers)| *numbers);
@@ -48,7 +48,7 @@ impl About {
             name: text("general.name"),
             licence: text("general.license"),
             parameters,
-            quantisation: most.map_or_else(String::new, |(form, _)| form),
+            quantisation: most.map_or_else(String::new, |(form, _)| form.to_owned()),
             context: u32::try_from(shape.context).unwrap_or(u32::MAX),
             file_bytes: file.bytes,
             // Blocks of 32 numbers have a scale of four bytes.

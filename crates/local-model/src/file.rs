@@ -105,7 +105,7 @@ impl GgufFile {
             form: info.form,
             offset: info.offset,
         };
-        if !place.columns.is_multiple_of(place.form.block_numbers()) {
+        if !place.columns.is_multiple_of(place.form.block_numbers) {
             return Err(wrong(format!(
                 "has rows of {columns}, which is not a multiple of its block size"
             )));
@@ -202,7 +202,7 @@ impl Place {
     }
 
     fn row_bytes(&self) -> usize {
-        self.columns / self.form.block_numbers() * self.form.block_bytes()
+        self.columns / self.form.block_numbers * self.form.block_bytes
     }
 }
 

@@ -102,7 +102,7 @@ impl Host {
     pub fn memory(&self) -> Memory {
         let model = self.shared.loaded().model.clone();
         model.map_or_else(Memory::default, |model| Memory {
-            weights_bytes: model.bytes() as u64,
+            weights_bytes: model.llama.bytes() as u64,
             conversations_bytes: model.cache_bytes() as u64,
         })
     }
@@ -181,7 +181,7 @@ impl Shared {
             Err(refusal) => return drop(begin.send(Err(refusal))),
         };
         let count = |tokens: usize| u32::try_from(tokens).unwrap_or(u32::MAX);
-        if begin.send(Ok((count(prompt.len()), count(prompt.cached())))).is_ok() {
+        if begin.send(Ok((count(prompt.tokens.len()), count(prompt.kept.len())))).is_ok() {
             model.answer(prompt, pool, out);
         }
     }

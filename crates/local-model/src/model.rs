@@ -36,19 +36,10 @@ pub(crate) type Out = Sender<Result<Piece>>;
 #[derive(Debug)]
 pub(crate) struct Prompt {
     pub(crate) tokens: Vec<u32>,
-    kept: KvCache,
+    /// Its cached beginning.
+    pub(crate) kept: KvCache,
     sampling: Sampling,
     owner: String,
-}
-
-impl Prompt {
-    pub(crate) fn len(&self) -> usize {
-        self.tokens.len()
-    }
-
-    pub(crate) fn cached(&self) -> usize {
-        self.kept.len()
-    }
 }
 
 impl Model {
@@ -64,10 +55,6 @@ impl Model {
             caches: Mutex::default(),
             llama,
         })
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.llama.bytes()
     }
 
     pub(crate) fn cache_bytes(&self) -> usize {

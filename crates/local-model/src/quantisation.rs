@@ -1,95 +1,68 @@
 //! Storage formats of numbers in a file, as defined by GGML.
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    F32,
-    F16,
-    BF16,
-    Q4_0,
-    Q4_1,
-    Q5_0,
-    Q5_1,
-    Q8_0,
-    Q2K,
-    Q3K,
-    Q4K,
-    Q5K,
-    Q6K,
+/// A format: its number in files, its name, and its blocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Form {
+    number: u32,
+    pub(crate) name: &'static str,
+    pub(crate) block_numbers: usize,
+    pub(crate) block_bytes: usize,
+    decode: fn(&[u8], &mut Vec<f32>),
 }
 
 /// Numbers per block in the formats whose names end with `K`.
 const SUPER_BLOCK: usize = 256;
 
+const FORMS: &[Form] = &[
+    Form::new(0, "F32", (1, 4), f32),
+    Form::new(1, "F16", (1, 2), f16),
+    Form::new(2, "Q4_0", (32, 18), q4_0),
+    Form::new(3, "Q4_1", (32, 20), q4_1),
+    Form::new(6, "Q5_0", (32, 22), q5_0),
+    Form::new(7, "Q5_1", (32, 24), q5_1),
+    Form::new(8, "Q8_0", (32, 34), q8_0),
+    Form::new(10, "Q2K", (SUPER_BLOCK, 84), q2k),
+    Form::new(11, "Q3K", (SUPER_BLOCK, 110), q3k),
+    Form::new(12, "Q4K", (SUPER_BLOCK, 144), q4k),
+    Form::new(13, "Q5K", (SUPER_BLOCK, 176), q5k),
+    Form::new(14, "Q6K", (SUPER_BLOCK, 210), q6k),
+    Form::new(30, "BF16", (1, 2), bf16),
+];
+
 impl Form {
-    pub(crate) const fn from_number(number: u32) -> Option<Self> {
-        Some(match number {
-            0 => Self::F32,
-            1 => Self::F16,
-            2 => Self::Q4_0,
-            3 => Self::Q4_1,
-            6 => Self::Q5_0,
-            7 => Self::Q5_1,
-            8 => Self::Q8_0,
-            10 => Self::Q2K,
-            11 => Self::Q3K,
-            12 => Self::Q4K,
-            13 => Self::Q5K,
-            14 => Self::Q6K,
-            30 => Self::BF16,
-            _ => return None,
-        })
+    const fn new(
+        number: u32,
+        name: &'static str,
+        (block_numbers, block_bytes): (usize, usize),
+        decode: fn(&[u8], &mut Vec<f32>),
+    ) -> Self {
+        Self { number, name, block_numbers, block_bytes, decode }
     }
 
-    pub(crate) const fn block_numbers(self) -> usize {
-        match self {
-            Self::F32 | Self::F16 | Self::BF16 => 1,
-            Self::Q4_0 | Self::Q4_1 | Self::Q5_0 | Self::Q5_1 | Self::Q8_0 => 32,
-            Self::Q2K | Self::Q3K | Self::Q4K | Self::Q5K | Self::Q6K => SUPER_BLOCK,
-        }
-    }
-
-    pub(crate) const fn block_bytes(self) -> usize {
-        match self {
-            Self::F32 => 4,
-            Self::F16 | Self::BF16 => 2,
-            Self::Q4_0 => 18,
-            Self::Q4_1 => 20,
-            Self::Q5_0 => 22,
-            Self::Q5_1 => 24,
-            Self::Q8_0 => 34,
-            Self::Q2K => 84,
-            Self::Q3K => 110,
-            Self::Q4K => 144,
-            Self::Q5K => 176,
-            Self::Q6K => 210,
-        }
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
+        FORMS.iter().copied().find(|form| form.number == number)
     }
 
     pub(crate) fn decode(self, data: &[u8], out: &mut Vec<f32>) {
-        let decode = match self {
-            Self::F32 => {
-                return out.extend(data.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)));
-            }
-            Self::F16 => return out.extend(data.as_chunks().0.iter().map(|two| half(*two))),
-            Self::BF16 => {
-                let number = |[low, high]: &[u8; 2]| f32::from_le_bytes([0, 0, *low, *high]);
-                return out.extend(data.as_chunks().0.iter().map(number));
-            }
-            Self::Q4_0 => q4_0,
-            Self::Q4_1 => q4_1,
-            Self::Q5_0 => q5_0,
-            Self::Q5_1 => q5_1,
-            Self::Q8_0 => q8_0,
-            Self::Q2K => q2k,
-            Self::Q3K => q3k,
-            Self::Q4K => q4k,
-            Self::Q5K => q5k,
-            Self::Q6K => q6k,
-        };
-        for block in data.chunks_exact(self.block_bytes()) {
-            decode(block, out);
+        // Formats without blocks are decoded at once.
+        let step = if self.block_numbers == 1 { data.len() } else { self.block_bytes };
+        for block in data.chunks_exact(step.max(1)) {
+            (self.decode)(block, out);
         }
     }
+}
+
+fn f32(data: &[u8], out: &mut Vec<f32>) {
+    out.extend(data.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)));
+}
+
+fn f16(data: &[u8], out: &mut Vec<f32>) {
+    out.extend(data.as_chunks().0.iter().map(|two| half(*two)));
+}
+
+fn bf16(data: &[u8], out: &mut Vec<f32>) {
+    let number = |[low, high]: &[u8; 2]| f32::from_le_bytes([0, 0, *low, *high]);
+    out.extend(data.as_chunks().0.iter().map(number));
 }
 
 fn half(bytes: [u8; 2]) -> f32 {

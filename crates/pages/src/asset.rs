@@ -9,12 +9,10 @@ use axum::response::Response;
 
 use crate::secure;
 
-/// One file.
 #[derive(Debug, Clone, Copy)]
 pub struct Asset {
     name: &'static str,
     media_type: &'static str,
-    /// Its content.
     pub text: &'static str,
 }
 
@@ -31,7 +29,6 @@ const SHARED: [Asset; 4] = [
 ];
 
 impl Asset {
-    /// A file of the program.
     pub const fn new(name: &'static str, media_type: &'static str, text: &'static str) -> Self {
         Self { name, media_type, text }
     }

@@ -13,20 +13,15 @@ const COLORS: usize = 8;
 /// A bar chart over days or other steps.
 #[derive(Debug, Clone)]
 pub struct BarChart<'a> {
-    /// Title.
     pub title: &'a str,
-    /// Labels of the steps.
     pub labels: &'a [String],
     /// The stacked series, with one value per step.
     pub series: &'a [Series],
-    /// Formats a value.
     pub show: fn(i64) -> String,
 }
 
-/// A named series of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
-    /// Its name.
     pub name: String,
     /// One value per step.
     pub values: Vec<i64>,

@@ -5,7 +5,6 @@ use crate::{Html, icon};
 /// The frame of a page: field `frame` of every template.
 #[derive(Debug, Clone, Default)]
 pub struct Frame {
-    /// The title of the page.
     pub title: String,
     /// The name of the site.
     pub site: String,
@@ -13,7 +12,6 @@ pub struct Frame {
     pub assets: String,
     /// Navigation links. A page without them has no header.
     pub nav: Vec<NavItem>,
-    /// The signed-in account.
     pub account: Option<Account>,
     /// A message above the content.
     pub notice: Option<Notice>,
@@ -28,17 +26,14 @@ pub struct Frame {
 pub struct Notice {
     /// Its colour and icon.
     pub kind: &'static str,
-    /// Text.
     pub text: String,
 }
 
 impl Notice {
-    /// A success.
     pub fn good(text: impl Into<String>) -> Self {
         Self { kind: "good", text: text.into() }
     }
 
-    /// A failure.
     pub fn bad(text: impl Into<String>) -> Self {
         Self { kind: "bad", text: text.into() }
     }
@@ -48,7 +43,6 @@ impl Notice {
         texts.iter().find(|(known, _)| *known == word).map(|(_, text)| Self::good(*text))
     }
 
-    /// The icon.
     pub fn image(&self) -> Html {
         icon(if self.kind == "good" { "check" } else { "warn" })
     }
@@ -59,14 +53,11 @@ impl Notice {
     }
 }
 
-/// A link of the navigation.
 #[derive(Debug, Clone)]
 pub struct NavItem {
     /// Heading above it, if it starts a group.
     pub group: &'static str,
-    /// Its text.
     pub name: &'static str,
-    /// Its path.
     pub path: &'static str,
     /// The name of its icon.
     pub icon: &'static str,
@@ -74,10 +65,8 @@ pub struct NavItem {
     pub is_current: bool,
 }
 
-/// The signed-in account.
 #[derive(Debug, Clone)]
 pub struct Account {
-    /// Its name.
     pub name: String,
     /// Its sign-in method.
     pub detail: String,
@@ -100,7 +89,6 @@ impl NavItem {
         items.iter().map(marked).collect()
     }
 
-    /// The icon.
     pub fn image(&self) -> Html {
         icon(self.icon)
     }

@@ -9,7 +9,6 @@ use askama::filters::HtmlSafe;
 pub struct Html(pub(crate) String);
 
 impl Html {
-    /// Whether the markup is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -3,6 +3,7 @@
 //! Pages are rendered on the server. A page is an askama template in the crate that serves it. It extends
 //! `layout.html` (navigation and account) or `bare.html` (one column) of this crate and has a field
 //! `frame` of the type [`Frame`]. Everything that a browser loads is an [`Asset`] of the program.
+#![expect(missing_docs, reason = "the names of most items explain them")]
 
 mod asset;
 mod chart;

@@ -31,13 +31,11 @@ impl Token {
         Self::parse(value)
     }
 
-    /// The token with this text.
     pub fn parse(text: &str) -> Option<Self> {
         let is_token = text.len() == TEXT_LENGTH && text.is_ascii();
         is_token.then(|| Self(text.to_owned()))
     }
 
-    /// The secret itself.
     pub fn secret(&self) -> &str {
         &self.0
     }

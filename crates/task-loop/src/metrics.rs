@@ -7,7 +7,7 @@ use usage_metrics::catalogue::{
     ModelCallOutcome, RetryBucket, TaskFinished, TaskStarted, ToolApproval, ToolCall, ToolCategory,
     ToolOutcome,
 };
-use usage_metrics::mapping::{bucket, locality, model, provider, route, tool};
+use usage_metrics::mapping::{bucket, locality, model, provider, route, task};
 use usage_metrics::recorder::Recorder;
 
 use crate::end::TaskEnd;
@@ -78,7 +78,7 @@ impl TaskMetrics {
             self.recorder.count(&ToolApproval { attribution: Attribution::ToolCall, outcome });
         }
         self.recorder.count(&ToolCall {
-            approval_outcome: tool::call_approval(answer),
+            approval_outcome: task::call_approval(answer),
             latency_bucket: bucket::latency(outcome.took),
             outcome: outcome.how,
             retry_count_bucket: RetryBucket::Zero,
@@ -88,7 +88,7 @@ impl TaskMetrics {
 
     pub(crate) fn tool_cancelled(&self) {
         self.recorder.count(&ToolCall {
-            approval_outcome: tool::call_approval(None),
+            approval_outcome: task::call_approval(None),
             latency_bucket: LatencyBucket::Unknown,
             outcome: ToolOutcome::Cancelled,
             retry_count_bucket: RetryBucket::Zero,

@@ -19,29 +19,41 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 /// schemathesis tries many requests.
 const LONG_PATIENCE: Duration = Duration::from_mins(10);
 
-/// Runs a script with the `openai` package of Python and returns what it printed.
-pub fn python(script: &str, env: &[(&str, &str)]) -> Value {
-    python_in("openai-python", script, env)
+/// A client library, by the folder that it is installed in.
+#[derive(Debug, Clone, Copy)]
+pub enum Client {
+    Python(&'static str),
+    Node(&'static str),
 }
 
-/// Runs a script with the `anthropic` package of Python and returns what it printed.
-pub fn anthropic_python(script: &str, env: &[(&str, &str)]) -> Value {
-    python_in("anthropic-python", script, env)
-}
+pub const OPENAI_PYTHON: Client = Client::Python("openai-python");
+pub const OPENAI_NODE: Client = Client::Node("openai-node");
+pub const ANTHROPIC_PYTHON: Client = Client::Python("anthropic-python");
+pub const ANTHROPIC_NODE: Client = Client::Node("anthropic-node");
+/// `LangChain` and `llm`.
+pub const LANGCHAIN: Client = Client::Python("langchain");
+/// The AI SDK of Vercel.
+pub const AI_SDK: Client = Client::Node("ai-sdk");
+pub const MCP_PYTHON: Client = Client::Python("python");
+pub const MCP_TYPESCRIPT: Client = Client::Node("typescript");
+/// The previous MCP SDK of TypeScript.
+pub const MCP_TYPESCRIPT_BEFORE: Client = Client::Node("npm");
 
-/// Runs a module with the `@anthropic-ai/sdk` package of Node and returns what it printed.
-pub fn anthropic_node(script: &str, env: &[(&str, &str)]) -> Value {
-    node_in("anthropic-node", script, env)
-}
-
-/// Runs a script with `LangChain` and `llm` and returns what it printed.
-pub fn langchain(script: &str, env: &[(&str, &str)]) -> Value {
-    python_in("langchain", script, env)
-}
-
-/// Runs a module with the AI SDK of Vercel and returns what it printed.
-pub fn ai_sdk(script: &str, env: &[(&str, &str)]) -> Value {
-    node_in("ai-sdk", script, env)
+impl Client {
+    /// Runs a script, for Node a module, and returns what it printed.
+    pub fn run(self, script: &str, env: &[(&str, &str)]) -> Value {
+        let mut command = match self {
+            Self::Python(folder) => command(&python_of(folder, &["-"]), PATIENCE, env),
+            Self::Node(folder) => {
+                let mut node = command(&private_node(&["--input-type=module", "-"]), PATIENCE, env);
+                // A script without a file resolves packages from its working directory.
+                node.current_dir(installed(folder, ""));
+                node
+            }
+        };
+        let output = ProgramOutput::of(&mut command, script.as_bytes());
+        document(&output).unwrap_or_else(|complaint| panic!("{complaint}"))
+    }
 }
 
 /// Runs `codex` or `claude` in a folder, with standard input closed.
@@ -56,26 +68,6 @@ pub fn coding_agent(
     ProgramOutput::of(command(&launch, LONG_PATIENCE, env).current_dir(folder), b"")
 }
 
-/// Runs a script with the MCP package of Python and returns what it printed.
-pub fn mcp_python(script: &str, env: &[(&str, &str)]) -> Value {
-    python_in("python", script, env)
-}
-
-/// Runs a module with the `openai` package of Node and returns what it printed.
-pub fn node(script: &str, env: &[(&str, &str)]) -> Value {
-    node_in("openai-node", script, env)
-}
-
-/// Runs a module with the MCP client of TypeScript and returns what it printed.
-pub fn mcp_typescript(script: &str, env: &[(&str, &str)]) -> Value {
-    node_in("typescript", script, env)
-}
-
-/// Runs a module with the previous MCP SDK of TypeScript and returns what it printed.
-pub fn mcp_typescript_before(script: &str, env: &[(&str, &str)]) -> Value {
-    node_in("npm", script, env)
-}
-
 /// Runs the MCP inspector with these arguments in a temporary home.
 pub fn inspector(arguments: &[&str]) -> ProgramOutput {
     let home = tempfile::tempdir().expect("a temporary folder");
@@ -86,19 +78,6 @@ pub fn inspector(arguments: &[&str]) -> ProgramOutput {
     let home_path = home.path().to_string_lossy();
     let env = [("HOME", &*home_path)];
     ProgramOutput::of(command(&private_node(&words), PATIENCE, &env).current_dir(home.path()), b"")
-}
-
-fn python_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
-    let mut command = command(&python_of(folder, &["-"]), PATIENCE, env);
-    must_be_json(&ProgramOutput::of(&mut command, script.as_bytes()))
-}
-
-fn node_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
-    let folder = installed(folder, "");
-    let launch = private_node(&["--input-type=module", "-"]);
-    // A script without a file resolves packages from its working directory.
-    let mut command = command(&launch, PATIENCE, env);
-    must_be_json(&ProgramOutput::of(command.current_dir(folder), script.as_bytes()))
 }
 
 /// A release of Node that is new enough for every package.
@@ -129,10 +108,6 @@ fn command(launch: &ServerCommand, patience: Duration, env: &[(&str, &str)]) -> 
         .envs(launch.env.iter().map(|(name, value)| (name, value)))
         .envs(env.iter().copied());
     command
-}
-
-fn must_be_json(run: &ProgramOutput) -> Value {
-    document(run).unwrap_or_else(|complaint| panic!("{complaint}"))
 }
 
 /// The JSON that a script printed, or the reason why there is none.

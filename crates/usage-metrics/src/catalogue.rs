@@ -10,6 +10,7 @@ mod define;
 mod page;
 mod table;
 
+use cell::OFFSETS;
 pub use cell::{Cell, Event};
 pub use page::markdown;
 pub use table::*;
@@ -65,10 +66,8 @@ impl Kind {
 
     /// The number of distinct counters of a closed kind; `None` for the open kind.
     pub fn cardinality(self) -> Option<u32> {
-        self.spec().dimensions.iter().try_fold(1, |product, dimension| match dimension.domain {
-            Domain::Listed(values) => Some(product * cell::radix(values)),
-            Domain::Identifier { .. } => None,
-        })
+        let count = OFFSETS[self as usize + 1] - OFFSETS[self as usize];
+        (count > 0).then_some(count)
     }
 }
 

@@ -17,7 +17,6 @@ pub mod resource;
 pub mod route;
 pub mod skill;
 pub mod task;
-pub mod tool;
 
 #[cfg(test)]
 mod tests;

@@ -40,9 +40,9 @@ pub(super) fn run(suite: &Suite) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for revision in REVISIONS {
         let arguments = ["--requirements", revision];
-        let result =
-            suite.run_once(subject, &format!("server-{revision}"), &arguments, revision)?;
-        let (applicable, left_out) = classify(result.rows, revision)?;
+        let folder = format!("server-{revision}");
+        let (found, _) = suite.run_once(subject, &folder, &arguments, revision)?;
+        let (applicable, left_out) = classify(found, revision)?;
         eprintln!("conformance: at {revision} {} do not apply:", left_out.values().sum::<usize>());
         for (reason, count) in left_out {
             eprintln!("conformance: {count:>4}  {reason}");
@@ -51,12 +51,12 @@ pub(super) fn run(suite: &Suite) -> Result<Vec<Row>> {
     }
     for (name, version) in EXTRA_SERVER_SCENARIOS {
         let arguments = ["--scenario", name, "--spec-version", version];
-        let result =
-            suite.run_once(subject, &format!("server-{name}-{version}"), &arguments, version)?;
-        if result.rows.is_empty() {
+        let folder = format!("server-{name}-{version}");
+        let (found, _) = suite.run_once(subject, &folder, &arguments, version)?;
+        if found.is_empty() {
             return Err(Failure::work(format!("the suite has no `{name}` for {version}")));
         }
-        rows.extend(result.rows.into_iter().map(renamed));
+        rows.extend(found.into_iter().map(renamed));
     }
     Ok(rows)
 }

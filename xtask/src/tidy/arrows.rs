@@ -53,13 +53,7 @@ struct Member {
     name: String,
     /// Path relative to the root.
     manifest: String,
-    dependencies: Vec<(String, DependencyUse)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DependencyUse {
-    Product,
-    Tests,
+    dependencies: Vec<(String, DependencyKind)>,
 }
 
 fn members(metadata: &Metadata) -> Vec<Member> {
@@ -79,14 +73,10 @@ fn members(metadata: &Metadata) -> Vec<Member> {
                 .dependencies
                 .iter()
                 .filter(|dependency| names.contains(&dependency.name.as_str()))
-                .map(|dependency| (dependency.name.clone(), use_of(dependency.kind)))
+                .map(|dependency| (dependency.name.clone(), dependency.kind))
                 .collect(),
         })
         .collect()
-}
-
-fn use_of(kind: DependencyKind) -> DependencyUse {
-    if kind == DependencyKind::Development { DependencyUse::Tests } else { DependencyUse::Product }
 }
 
 fn check_members(arrows: &[(&str, &[&str])], members: &[Member]) -> Vec<Finding> {
@@ -97,10 +87,11 @@ fn check_members(arrows: &[(&str, &[&str])], members: &[Member]) -> Vec<Finding>
             findings.push(Finding::new(&member.manifest, 1, message));
             continue;
         };
-        for (dependency, purpose) in &member.dependencies {
+        for (dependency, kind) in &member.dependencies {
             let dependency = dependency.as_str();
-            let for_tests = *purpose == DependencyUse::Tests && FOR_TESTS.contains(&dependency);
-            if !allowed.contains(&dependency) && !for_tests {
+            let is_for_tests =
+                *kind == DependencyKind::Development && FOR_TESTS.contains(&dependency);
+            if !allowed.contains(&dependency) && !is_for_tests {
                 let message = format!("`{}` must not depend on `{dependency}`", member.name);
                 findings.push(Finding::new(&member.manifest, 1, message));
             }

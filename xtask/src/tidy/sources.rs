@@ -99,7 +99,7 @@ fn check_line(path: &str, line: &str) -> Vec<String> {
     messages
 }
 
-fn is_test_file(path: &str) -> bool {
+pub(super) fn is_test_file(path: &str) -> bool {
     let rooted = format!("/{path}");
     rooted.contains("/tests/") || rooted.ends_with("/tests.rs")
 }

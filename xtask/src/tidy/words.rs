@@ -1,6 +1,7 @@
 //! Rule: no phrase that a technical writer would replace.
 
 use super::finding::Finding;
+use super::sources::is_test_file;
 use super::tree::{Tree, has_extension};
 
 /// Phrases, and their replacements.
@@ -33,9 +34,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// Tests quote text of peers and people.
 fn is_checked(path: &str) -> bool {
-    let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
     let is_this = path.ends_with("tidy/words.rs");
-    !is_test && !is_this && EXTENSIONS.iter().any(|extension| has_extension(path, extension))
+    !is_test_file(path)
+        && !is_this
+        && EXTENSIONS.iter().any(|extension| has_extension(path, extension))
 }
 
 fn check_text(path: &str, text: &str) -> Vec<Finding> {

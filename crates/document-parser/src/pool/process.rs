@@ -19,7 +19,7 @@ use crate::confine::{self, Confinement, Limits, Memory};
 use crate::frame;
 use crate::job::{Job, Parsed};
 use crate::rejection::Rejection;
-use crate::worker::{self, WorkerReady};
+use crate::worker;
 
 const MAX_START: Duration = Duration::from_secs(30);
 /// Maximum wait for the exit status of a worker that closed its pipe.
@@ -68,8 +68,8 @@ impl Worker {
         let (Some(input), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the process has no pipes"));
         };
-        let ready = timeout(MAX_START, read::<WorkerReady>(&mut output, 0));
-        let (WorkerReady { confinement }, _) = ready.await??;
+        let ready = timeout(MAX_START, read::<Confinement>(&mut output, 0));
+        let (confinement, _) = ready.await??;
         log_confinement(confinement);
         let runtime = Handle::current();
         Ok(Self { child: Some(child), input, output, confinement, jobs: 0, runtime })

@@ -12,6 +12,7 @@ use crate::{Error, StoreOptions};
 
 const MAX_LONG_READS: usize = 1;
 
+#[derive(Debug)]
 pub(super) struct ReaderPool {
     path: PathBuf,
     options: StoreOptions,

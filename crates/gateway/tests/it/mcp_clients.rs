@@ -105,7 +105,7 @@ impl Setup {
     }
 
     /// Runs a script.
-    fn run(&self, run: impl Fn(&str, &[(&str, &str)]) -> Value, script: &str, more: &str) -> Value {
+    fn run(&self, client: sdk::Client, script: &str, more: &str) -> Value {
         let arguments = |tool: &Tool| json!({"good": tool.good, "bad": tool.bad});
         let tools: Map<String, Value> =
             self.tools.iter().map(|tool| (tool.name.to_owned(), arguments(tool))).collect();
@@ -118,7 +118,7 @@ impl Setup {
         ];
         let environment: Vec<(&str, &str)> =
             environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        run(script, &environment)
+        client.run(script, &environment)
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -170,7 +170,7 @@ const ALL_MODES: &[(&str, &str)] =
 #[test]
 fn the_python_sdk_calls_every_tool_in_every_mode() {
     let setup = setup();
-    let found = setup.run(sdk::mcp_python, include_str!("scripts/mcp.py"), "");
+    let found = setup.run(sdk::MCP_PYTHON, include_str!("scripts/mcp.py"), "");
     setup.check(&found, ALL_MODES);
     assert_eq!(found["legacy"]["prompts"], -32601);
 }
@@ -178,14 +178,14 @@ fn the_python_sdk_calls_every_tool_in_every_mode() {
 #[test]
 fn the_typescript_sdk_calls_every_tool_in_every_mode() {
     let setup = setup();
-    let found = setup.run(sdk::mcp_typescript, include_str!("scripts/mcp.mjs"), "client");
+    let found = setup.run(sdk::MCP_TYPESCRIPT, include_str!("scripts/mcp.mjs"), "client");
     setup.check(&found, ALL_MODES);
 }
 
 #[test]
 fn the_older_typescript_sdk_calls_every_tool() {
     let setup = setup();
-    let found = setup.run(sdk::mcp_typescript_before, include_str!("scripts/mcp.mjs"), "sdk");
+    let found = setup.run(sdk::MCP_TYPESCRIPT_BEFORE, include_str!("scripts/mcp.mjs"), "sdk");
     setup.check(&found, &[("legacy", "2025-11-25")]);
 }
 

@@ -267,14 +267,14 @@ fn models_have_the_anthropic_format_if_its_version_is_sent() {
 }
 
 /// Runs a script of one of Anthropic's clients.
-fn run(setup: &Setup, run: fn(&str, &[(&str, &str)]) -> Value, script: &str) -> Value {
+fn run(setup: &Setup, client: sdk::Client, script: &str) -> Value {
     let (origin, poor) = (setup.service.origin(), setup.service.holder("poor", PRICE - 1));
     let environment = [
         ("ANTHROPIC_BASE_URL", origin.as_str()),
         ("ANTHROPIC_API_KEY", setup.ada.key.as_str()),
         ("POOR_KEY", poor.key.as_str()),
     ];
-    run(script, &environment)
+    client.run(script, &environment)
 }
 
 /// An answer of Anthropic's interface with a signed thought.
@@ -322,7 +322,7 @@ fn anthropic_python_works_with_both_kinds_of_upstream() {
     let setup = setup();
     setup.claude.script("echo-20991231", vec![thought_and_signed()]);
     setup.open.script("echo", vec![thought()]);
-    let found = run(&setup, sdk::anthropic_python, include_str!("scripts/anthropic.py"));
+    let found = run(&setup, sdk::ANTHROPIC_PYTHON, include_str!("scripts/anthropic.py"));
     for name in ["claude", "open"] {
         let model = format!("{name}/echo");
         let seen = &found[name];
@@ -361,7 +361,7 @@ fn anthropic_python_works_with_both_kinds_of_upstream() {
 #[test]
 fn anthropic_node_works_with_both_kinds_of_upstream() {
     let setup = setup();
-    let found = run(&setup, sdk::anthropic_node, include_str!("scripts/anthropic.mjs"));
+    let found = run(&setup, sdk::ANTHROPIC_NODE, include_str!("scripts/anthropic.mjs"));
     for name in ["claude", "open"] {
         let model = format!("{name}/echo");
         let seen = &found[name];

@@ -51,10 +51,10 @@ fn setup() -> Setup {
 }
 
 impl Setup {
-    fn run(&self, run: fn(&str, &[(&str, &str)]) -> Value, script: &str) -> Value {
+    fn run(&self, client: sdk::Client, script: &str) -> Value {
         let environment: Vec<(&str, &str)> =
             self.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        run(script, &environment)
+        client.run(script, &environment)
     }
 
     /// How many requests the upstreams saw.
@@ -68,7 +68,7 @@ impl Setup {
 fn chat_works_with_the_openai_python_client() {
     let setup = setup();
     setup.native.script("flaky", vec![Step::Status(429)]);
-    let found = setup.run(sdk::python, include_str!("scripts/chat.py"));
+    let found = setup.run(sdk::OPENAI_PYTHON, include_str!("scripts/chat.py"));
     assert_eq!(
         found["models"],
         json!(["bridged/echo", "claude/echo", "native/echo", "native/flaky"])
@@ -118,7 +118,7 @@ fn chat_works_with_the_openai_python_client() {
 #[test]
 fn responses_work_with_the_openai_python_client() {
     let setup = setup();
-    let found = setup.run(sdk::python, include_str!("scripts/responses.py"));
+    let found = setup.run(sdk::OPENAI_PYTHON, include_str!("scripts/responses.py"));
     for model in ["native/echo", "bridged/echo", "claude/echo"] {
         assert_eq!(found[model]["whole"], whole(model), "{model}");
         assert_eq!(found[model]["streams"], streams(), "{model}");
@@ -182,7 +182,7 @@ fn streams() -> Value {
 fn chat_and_responses_work_with_the_openai_node_client() {
     let setup = setup();
     setup.native.script("flaky", vec![Step::Status(429)]);
-    let found = setup.run(sdk::node, include_str!("scripts/chat.mjs"));
+    let found = setup.run(sdk::OPENAI_NODE, include_str!("scripts/chat.mjs"));
     assert_eq!(
         found["models"],
         json!(["bridged/echo", "claude/echo", "native/echo", "native/flaky"])

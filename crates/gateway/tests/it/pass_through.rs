@@ -41,11 +41,11 @@ impl Setup {
         self.service.post(path, self.ada.key.as_str(), body)
     }
 
-    fn run(&self, run: fn(&str, &[(&str, &str)]) -> Value, script: &str) -> Value {
+    fn run(&self, client: sdk::Client, script: &str) -> Value {
         let base = format!("{}/v1", self.service.origin());
         let home = self.service.folder.path().display().to_string();
         let key = self.ada.key.as_str();
-        run(script, &[("OPENAI_BASE_URL", &base), ("OPENAI_API_KEY", key), ("HOME", &home)])
+        client.run(script, &[("OPENAI_BASE_URL", &base), ("OPENAI_API_KEY", key), ("HOME", &home)])
     }
 
     fn speak(&self) -> Raw {
@@ -58,7 +58,7 @@ impl Setup {
 #[test]
 fn all_paths_work_with_the_openai_python_client() {
     let setup = setup();
-    let found = setup.run(sdk::python, include_str!("scripts/paths.py"));
+    let found = setup.run(sdk::OPENAI_PYTHON, include_str!("scripts/paths.py"));
     let errors = found["errors"].as_array().unwrap();
     let expected = json!({
         "embeddings": [2, 8, "up/embed", true, 2],
@@ -100,7 +100,7 @@ fn all_paths_work_with_the_openai_python_client() {
 #[test]
 fn all_paths_work_with_the_openai_node_client() {
     let setup = setup();
-    let found = setup.run(sdk::node, include_str!("scripts/paths.mjs"));
+    let found = setup.run(sdk::OPENAI_NODE, include_str!("scripts/paths.mjs"));
     let expected = json!({
         "embeddings": [2, 8, "up/embed"],
         "moderation": true,
@@ -118,7 +118,7 @@ fn all_paths_work_with_the_openai_node_client() {
 #[test]
 fn langchain_and_llm_clients_work() {
     let setup = setup();
-    let found = setup.run(sdk::langchain, include_str!("scripts/langchain.py"));
+    let found = setup.run(sdk::LANGCHAIN, include_str!("scripts/langchain.py"));
     let turns = json!([
         "hello there",
         "hello there",
@@ -136,7 +136,7 @@ fn langchain_and_llm_clients_work() {
 #[test]
 fn the_vercel_ai_sdk_works() {
     let setup = setup();
-    let found = setup.run(sdk::ai_sdk, include_str!("scripts/ai_sdk.mjs"));
+    let found = setup.run(sdk::AI_SDK, include_str!("scripts/ai_sdk.mjs"));
     let turns = json!([
         "hello there",
         "hello there",

@@ -92,24 +92,24 @@ fn small(folder: &TempDir, change: impl FnOnce(&mut Vec<(&'static str, Value)>))
     ];
     change(&mut header);
     let tensors = [
-        ("token_embd.weight", &[64_u64, 8][..], Form::F16),
-        ("output_norm.weight", &[64], Form::F32),
-        ("blk.0.attn_norm.weight", &[64], Form::F32),
-        ("blk.0.attn_q.weight", &[64, 64], Form::Q8_0),
-        ("blk.0.attn_k.weight", &[64, 64], Form::Q8_0),
-        ("blk.0.attn_v.weight", &[64, 64], Form::Q8_0),
-        ("blk.0.attn_output.weight", &[64, 64], Form::Q5_1),
-        ("blk.0.ffn_norm.weight", &[64], Form::F32),
-        ("blk.0.ffn_gate.weight", &[64, 64], Form::Q8_0),
-        ("blk.0.ffn_up.weight", &[64, 64], Form::Q4_0),
-        ("blk.0.ffn_down.weight", &[64, 64], Form::Q8_0),
+        ("token_embd.weight", &[64_u64, 8][..], "F16"),
+        ("output_norm.weight", &[64], "F32"),
+        ("blk.0.attn_norm.weight", &[64], "F32"),
+        ("blk.0.attn_q.weight", &[64, 64], "Q8_0"),
+        ("blk.0.attn_k.weight", &[64, 64], "Q8_0"),
+        ("blk.0.attn_v.weight", &[64, 64], "Q8_0"),
+        ("blk.0.attn_output.weight", &[64, 64], "Q5_1"),
+        ("blk.0.ffn_norm.weight", &[64], "F32"),
+        ("blk.0.ffn_gate.weight", &[64, 64], "Q8_0"),
+        ("blk.0.ffn_up.weight", &[64, 64], "Q4_0"),
+        ("blk.0.ffn_down.weight", &[64, 64], "Q8_0"),
     ];
     let path = folder.path().join("small.gguf");
     std::fs::write(&path, file_bytes(&header, &tensors)).unwrap();
     path
 }
 
-fn file_bytes(header: &[(&str, Value)], tensors: &[(&str, &[u64], Form)]) -> Vec<u8> {
+fn file_bytes(header: &[(&str, Value)], tensors: &[(&str, &[u64], &str)]) -> Vec<u8> {
     fn count(count: usize) -> [u8; 8] {
         (count as u64).to_le_bytes()
     }
@@ -142,17 +142,19 @@ fn file_bytes(header: &[(&str, Value)], tensors: &[(&str, &[u64], Form)]) -> Vec
         bytes.extend(text(name));
         bytes.extend(u32::try_from(dimensions.len()).unwrap().to_le_bytes());
         bytes.extend(dimensions.iter().flat_map(|size| size.to_le_bytes()));
-        bytes.extend(form_number(*form).to_le_bytes());
+        let (number, form) = numbered_form(form);
+        bytes.extend(number.to_le_bytes());
         bytes.extend(count(data));
         let numbers = usize::try_from(dimensions.iter().product::<u64>()).unwrap();
-        data += (numbers / form.block_numbers() * form.block_bytes()).next_multiple_of(32);
+        data += (numbers / form.block_numbers * form.block_bytes).next_multiple_of(32);
     }
     bytes.resize(bytes.len().next_multiple_of(32) + data, 0);
     bytes
 }
 
-fn form_number(form: Form) -> u32 {
-    (0..64).find(|number| Form::from_number(*number) == Some(form)).unwrap()
+fn numbered_form(name: &str) -> (u32, Form) {
+    let mut forms = (0..64).filter_map(|number| Some((number, Form::from_number(number)?)));
+    forms.find(|(_, form)| form.name == name).unwrap()
 }
 
 fn put(header: &mut Vec<(&'static str, Value)>, key: &'static str, value: Value) {

@@ -16,15 +16,14 @@ use std::io::Write;
 
 pub use behaviour::{Behaviour, TransportScope};
 pub use http::HostileHttp;
+use server::{print_error, secret};
 
 /// Runs the program `hostile` with these arguments and returns its exit code.
 ///
 /// - `list`: the behaviours, one per line.
 /// - `stdio BEHAVIOUR`: serves standard input and output.
 /// - `http BEHAVIOUR`: serves a free loopback port and prints the URL to connect to on the first
-///   line. `GET /__log` at that port returns all requests so far as JSON: `[{"server", "method",
-///   "path", "headers", "body"}]`, where `server` is `main`, or `other` for the second origin that
-///   some behaviours point to.
+///   line.
 pub fn run(arguments: &[String]) -> u8 {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
@@ -38,25 +37,27 @@ pub fn run(arguments: &[String]) -> u8 {
             }
             0
         }
-        ["stdio", name] => match Behaviour::named(name) {
-            Some(behaviour) if behaviour.transport() != TransportScope::Http => {
-                stdio::serve(behaviour)
-            }
-            _ => refuse(name),
-        },
-        ["http", name] => match Behaviour::named(name) {
-            Some(behaviour) if behaviour.transport() != TransportScope::Stdio => {
-                http::serve(behaviour)
-            }
-            _ => refuse(name),
-        },
+        ["stdio", name] => serve(name, TransportScope::Http, stdio::serve),
+        ["http", name] => serve(name, TransportScope::Stdio, http::serve),
         _ => refuse("hostile list | hostile stdio BEHAVIOUR | hostile http BEHAVIOUR"),
     }
 }
 
+/// Serves a behaviour, unless it applies only to the other transport.
+fn serve(name: &str, other: TransportScope, serve: fn(Behaviour) -> u8) -> u8 {
+    match Behaviour::named(name) {
+        Some(Behaviour::DieAtOnce) => 0,
+        Some(Behaviour::DieWithSecret) => {
+            print_error(&format!("fatal: the key {} was refused", secret()));
+            1
+        }
+        Some(behaviour) if behaviour.transport() != other => serve(behaviour),
+        _ => refuse(name),
+    }
+}
+
 fn refuse(what: &str) -> u8 {
-    // Nothing is left to report this to.
-    let _ = writeln!(std::io::stderr(), "hostile: not understood: {what}");
+    print_error(&format!("hostile: not understood: {what}"));
     2
 }
 

@@ -27,54 +27,31 @@ impl ServerCommand {
     }
 }
 
-/// The reference server `everything` of the TypeScript SDK.
+/// The reference server `everything` of the TypeScript SDK, with tools, resources, templates,
+/// subscriptions and prompts.
 ///
-/// - Tools, all but three read-only: `echo(message)`, `get-annotated-message(messageType,
-///   includeImage)`, `get-env`, `get-resource-links(count)`, `get-resource-reference(resourceType,
-///   resourceId)`, `get-structured-content(location)` with an output schema, `get-sum(a, b)`,
-///   `get-tiny-image`, `gzip-file-as-resource(name, data, outputType)`, `toggle-simulated-logging`,
-///   `toggle-subscriber-updates`, `trigger-long-running-operation(duration, steps)` with progress.
-/// - Once it is initialized it adds, by what the client declared, `get-roots-list`,
-///   `trigger-elicitation-request`, `trigger-sampling-request(prompt, maxTokens)`,
-///   `simulate-research-query`, and says `list_changed` for each; then it asks for `roots/list`.
-/// - Resources: seven documents at `demo://resource/static/document/…`, templates
-///   `demo://resource/dynamic/text/{resourceId}` and `…/blob/{resourceId}`, subscriptions.
-/// - Prompts: `simple-prompt`, `args-prompt(city, state)`, `completable-prompt(department, name)`,
-///   `resource-prompt(resourceType, resourceId)`.
+/// Once it is initialized it adds the tools that need what the client declared (roots, elicitation,
+/// sampling) and says `list_changed` for each; then it asks for `roots/list`.
 pub fn everything_stdio() -> ServerCommand {
     node("server-everything", &["stdio"], &[])
 }
 
-/// The file server of the TypeScript SDK, for the files below one folder.
-///
-/// Tools only, all with output schemas. Read-only: `read_file`, `read_text_file(path, tail, head)`,
-/// `read_media_file`, `read_multiple_files(paths)`, `list_directory(path)`,
-/// `list_directory_with_sizes`, `directory_tree`, `search_files`, `get_file_info`,
-/// `list_allowed_directories`. Writing: `write_file(path, content)`, `edit_file`,
-/// `create_directory`, `move_file`. Resources and prompts get -32601. Asks for `roots/list` when the
-/// client declared roots, and replaces the folder by the answer.
+/// The file server of the TypeScript SDK, for the files below one folder. It has only tools, all with
+/// output schemas. It asks for `roots/list` when the client declared roots, and replaces the folder by
+/// the answer.
 pub fn filesystem_stdio(folder: &Path) -> ServerCommand {
     node("server-filesystem", &[&folder.to_string_lossy()], &[])
 }
 
-/// The memory server of the TypeScript SDK, which keeps its graph in one file.
-///
-/// Tools, all with output schemas: `create_entities(entities)`, `create_relations`,
-/// `add_observations`, `delete_entities`, `delete_observations`, `delete_relations`; read-only:
-/// `read_graph`, `search_nodes(query)`, `open_nodes(names)`. One resource,
-/// `memory://knowledge-graph`, with subscriptions. Prompts get -32601.
+/// The memory server of the TypeScript SDK, which keeps its graph in one file: tools with output
+/// schemas, and one resource with subscriptions.
 pub fn memory_stdio(file: &Path) -> ServerCommand {
     node("server-memory", &[], &[("MEMORY_FILE_PATH", &file.to_string_lossy())])
 }
 
-/// Our server on the official Python SDK, `peers/server.py`, in both protocol generations.
-///
-/// - Tools, in pages of four: `echo(text)`, `add(a, b)` with structured output, `image`, `audio`,
-///   `slow(seconds)` with ten progress notifications a second (when it is cancelled it writes a line
-///   to standard error and to the file named by the variable `CANCEL_LOG`), `fail` whose result is an
-///   error, `grow` which adds the tool `grown` and says so, `big(kilobytes)`.
-/// - Resources: `note://today`, `note://bytes` (a blob of 256 bytes), template
-///   `note://named/{name}`. Prompt: `greeting(name, tone?)`.
+/// Our server on the official Python SDK, `peers/server.py`, in both protocol generations. Its tools
+/// come in pages of four. When `slow` is cancelled, it writes a line to standard error and to the file
+/// named by the variable `CANCEL_LOG`.
 pub fn python_stdio() -> ServerCommand {
     python(&["stdio"])
 }

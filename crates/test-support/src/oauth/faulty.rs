@@ -227,19 +227,20 @@ impl ServerState {
         let mut state = lock(&self.state);
         let State { script, grants, .. } = &mut *state;
         let mut asked = EndpointRequest { grants, script, origins: &self.origins, request, issuer };
-        let mut answer = match Route::of(request, issuer) {
-            Route::ResourceMetadata => asked.resource_metadata(),
-            Route::ServerMetadata => asked.server_metadata(),
-            Route::Registration => asked.register(),
-            Route::Authorization => asked.authorize(),
-            Route::Token => asked.token(),
-            Route::DeviceAuthorization => asked.authorize_device(),
-            Route::Revocation => asked.revoke(),
-            Route::Mcp => mcp_server::answer(&asked),
-            Route::Nowhere => EndpointAnswer::Other(Reply::text(404, "not here")),
+        let path = path_at(request, issuer);
+        let mut answer = match path {
+            RESOURCE_METADATA | MCP_METADATA => asked.resource_metadata(),
+            SERVER_METADATA | OPENID_METADATA => asked.server_metadata(),
+            "/register" => asked.register(),
+            "/authorize" => asked.authorize(),
+            "/token" => asked.token(),
+            "/device_authorization" => asked.authorize_device(),
+            "/revoke" => asked.revoke(),
+            "/mcp" => mcp_server::answer(&asked),
+            _ => EndpointAnswer::Other(Reply::text(404, "not here")),
         };
         if let EndpointAnswer::Json(200 | 201, body) = &mut answer
-            && let Some(endpoint) = script.endpoint(Route::of(request, issuer))
+            && let Some(endpoint) = script.endpoint(path)
         {
             merge(body, &endpoint.patch);
         }
@@ -256,60 +257,34 @@ impl State {
         if self.log.len() > MAX_REQUESTS {
             self.log.remove(0);
         }
-        self.script.endpoint(Route::of(request, issuer))?.next_fault()
+        self.script.endpoint(path_at(request, issuer))?.next_fault()
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Route {
-    ResourceMetadata,
-    ServerMetadata,
-    Registration,
-    Authorization,
-    Token,
-    DeviceAuthorization,
-    Revocation,
-    Mcp,
-    Nowhere,
-}
+const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
+const MCP_METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
+const SERVER_METADATA: &str = "/.well-known/oauth-authorization-server";
+const OPENID_METADATA: &str = "/.well-known/openid-configuration";
 
-impl Route {
-    fn of(request: &Request, issuer: Issuer) -> Self {
-        let path = request.path.split('?').next().unwrap_or_default();
-        let is_main = issuer == Issuer::Main;
-        match path {
-            "/mcp" if is_main => Self::Mcp,
-            "/.well-known/oauth-protected-resource"
-            | "/.well-known/oauth-protected-resource/mcp"
-                if is_main =>
-            {
-                Self::ResourceMetadata
-            }
-            "/.well-known/oauth-authorization-server" | "/.well-known/openid-configuration" => {
-                Self::ServerMetadata
-            }
-            "/register" => Self::Registration,
-            "/authorize" => Self::Authorization,
-            "/token" => Self::Token,
-            "/device_authorization" => Self::DeviceAuthorization,
-            "/revoke" => Self::Revocation,
-            _ => Self::Nowhere,
-        }
-    }
+/// The path of a request without its query; empty if only the main origin has it.
+fn path_at(request: &Request, issuer: Issuer) -> &str {
+    let path = request.path.split('?').next().unwrap_or_default();
+    let is_at_main = matches!(path, "/mcp" | RESOURCE_METADATA | MCP_METADATA);
+    if is_at_main && issuer != Issuer::Main { "" } else { path }
 }
 
 impl Script {
-    fn endpoint(&mut self, route: Route) -> Option<&mut Endpoint> {
-        Some(match route {
-            Route::ResourceMetadata => &mut self.resource_metadata,
-            Route::ServerMetadata => &mut self.server_metadata,
-            Route::Registration => &mut self.registration,
-            Route::Authorization => &mut self.authorization,
-            Route::Token => &mut self.token,
-            Route::DeviceAuthorization => &mut self.device_authorization,
-            Route::Revocation => &mut self.revocation,
-            Route::Mcp => &mut self.mcp,
-            Route::Nowhere => return None,
+    fn endpoint(&mut self, path: &str) -> Option<&mut Endpoint> {
+        Some(match path {
+            RESOURCE_METADATA | MCP_METADATA => &mut self.resource_metadata,
+            SERVER_METADATA | OPENID_METADATA => &mut self.server_metadata,
+            "/register" => &mut self.registration,
+            "/authorize" => &mut self.authorization,
+            "/token" => &mut self.token,
+            "/device_authorization" => &mut self.device_authorization,
+            "/revoke" => &mut self.revocation,
+            "/mcp" => &mut self.mcp,
+            _ => return None,
         })
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::certificate::LoopbackCertificate;
-use super::process::AuthServer;
+use super::process::{AuthServer, Process};
 use crate::mcp::ServerCommand;
 use crate::mcp::installed::{installed, script};
 
@@ -81,40 +81,40 @@ impl Oidc {
         }
         env.push(("OIDC_OPTIONS".to_owned(), options.to_string()));
         let launch = ServerCommand { command: node, args: vec![script("oidc.mjs")], env };
-        Self { server: AuthServer::start(&launch), loopback }
+        Self { server: AuthServer(Process::start(&launch)), loopback }
     }
 
     /// The MCP server over the transport of 2024-11-05.
     pub fn sse_url(&self) -> &str {
-        self.server.address("sse")
+        self.server.0.address("sse")
     }
 
     /// Publishes a client metadata document on an https server and returns its URL, which is added
     /// to `body` as `client_id` unless it has one. The path begins with a slash.
     pub fn publish_document(&self, path: &str, status: u16, mut body: Value) -> String {
         assert!(self.loopback.is_some(), "no document server: set `client_documents`");
-        let address = format!("{}{path}", self.server.address("documents"));
+        let address = format!("{}{path}", self.server.0.address("documents"));
         if body.is_object() && body["client_id"].is_null() {
             body["client_id"] = address.clone().into();
         }
         let document = json!({ "path": path, "status": status, "body": body });
-        self.server.control("document", &document);
+        self.server.0.control("document", &document);
         address
     }
 
     /// Makes the MCP server name and trust this issuer, which must be another [`Oidc`] that
     /// [allows](Self::allow_resource) the resource.
     pub fn move_to_issuer(&self, issuer: &str) {
-        self.server.settings(&json!({ "resource_issuer": issuer }));
+        self.server.0.control("settings", &json!({ "resource_issuer": issuer }));
     }
 
     pub fn allow_resource(&self, resource: &str) {
-        self.server.settings(&json!({ "extra_resources": [resource] }));
+        self.server.0.control("settings", &json!({ "extra_resources": [resource] }));
     }
 
     /// The value of `iss` on redirects; an empty string removes it, `None` restores it.
     pub fn set_redirect_iss(&self, iss: Option<&str>) {
-        self.server.settings(&json!({ "redirect_iss": iss }));
+        self.server.0.control("settings", &json!({ "redirect_iss": iss }));
     }
 }
 

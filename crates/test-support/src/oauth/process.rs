@@ -79,37 +79,21 @@ impl Process {
 
 /// An authorization server, and the MCP server that it protects.
 #[derive(Debug)]
-pub struct AuthServer(Process);
+pub struct AuthServer(pub(super) Process);
 
 impl AuthServer {
-    pub(super) fn start(launch: &ServerCommand) -> Self {
-        Self(Process::start(launch))
-    }
-
-    pub(super) fn address(&self, name: &str) -> &str {
-        self.0.address(name)
-    }
-
-    pub(super) fn control(&self, action: &str, body: &Value) -> Value {
-        self.0.control(action, body)
-    }
-
-    pub(super) fn settings(&self, changes: &Value) {
-        self.control("settings", changes);
-    }
-
     /// The MCP server over Streamable HTTP.
     pub fn mcp_url(&self) -> &str {
-        self.address("mcp")
+        self.0.address("mcp")
     }
 
     pub fn issuer(&self) -> &str {
-        self.address("issuer")
+        self.0.address("issuer")
     }
 
     /// All requests so far to any of its servers, oldest first.
     pub fn requests(&self) -> Vec<RecordedRequest> {
-        let seen = self.control("seen", &Value::Null);
+        let seen = self.0.control("seen", &Value::Null);
         serde_json::from_value(seen["requests"].clone()).expect("a list of requests")
     }
 
@@ -121,22 +105,22 @@ impl AuthServer {
 
     /// All clients that registered themselves.
     pub fn clients(&self) -> Vec<Value> {
-        self.control("seen", &Value::Null)["clients"].as_array().cloned().unwrap_or_default()
+        self.0.control("seen", &Value::Null)["clients"].as_array().cloned().unwrap_or_default()
     }
 
     /// Removes all clients: the token endpoint answers `invalid_client` with 401.
     pub fn forget_clients(&self) {
-        self.control("forget_clients", &Value::Null);
+        self.0.control("forget_clients", &Value::Null);
     }
 
     /// Makes all access tokens so far invalid; refresh tokens stay valid.
     pub fn expire_access_tokens(&self) {
-        self.control("expire_access", &Value::Null);
+        self.0.control("expire_access", &Value::Null);
     }
 
     /// Removes all tokens and codes.
     pub fn revoke_everything(&self) {
-        self.control("revoke_all", &Value::Null);
+        self.0.control("revoke_all", &Value::Null);
     }
 }
 

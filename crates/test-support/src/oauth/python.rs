@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use serde_json::{Value, json};
 
-use super::process::AuthServer;
+use super::process::{AuthServer, Process};
 use crate::mcp::installed::python_script;
 
 /// The authorization server of the Python SDK, and an MCP server behind it, on one port.
@@ -30,16 +30,16 @@ impl PythonOauth {
     pub fn start(clients: &[Value]) -> Self {
         let mut launch = python_script("oauth_server.py", &[]);
         launch.env.push(("OAUTH_CLIENTS".to_owned(), json!(clients).to_string()));
-        Self { server: AuthServer::start(&launch) }
+        Self { server: AuthServer(Process::start(&launch)) }
     }
 
     pub fn reused_refresh_tokens(&self) -> u64 {
-        self.server.control("seen", &Value::Null)["reused"].as_u64().unwrap_or_default()
+        self.server.0.control("seen", &Value::Null)["reused"].as_u64().unwrap_or_default()
     }
 
     /// The number of requests an access token is valid for; `None` means no limit.
     pub fn set_access_uses(&self, uses: Option<u32>) {
-        self.server.settings(&json!({ "access_uses": uses }));
+        self.server.0.control("settings", &json!({ "access_uses": uses }));
     }
 }
 

@@ -103,16 +103,16 @@ fn environment(upstream: &Upstream) -> [(&'static str, String); 2] {
     [("OPENAI_BASE_URL", upstream.base_url()), ("OPENAI_API_KEY", upstream.key().to_owned())]
 }
 
-fn against(upstream: &Upstream, run: fn(&str, &[(&str, &str)]) -> Value, script: &str) -> Value {
+fn against(upstream: &Upstream, client: Client, script: &str) -> Value {
     let environment = environment(upstream);
     let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
-    run(script, &environment)
+    client.run(script, &environment)
 }
 
 #[test]
 fn python_openai_client_accepts_the_scripted_server() {
     let upstream = Upstream::start();
-    let found = against(&upstream, python, PYTHON);
+    let found = against(&upstream, OPENAI_PYTHON, PYTHON);
     let expected = json!({
         "models": ["echo", "echo-mini", "chunks-64"],
         "chat": ["hello there", 4],
@@ -136,7 +136,7 @@ fn python_openai_client_accepts_the_scripted_server() {
 #[test]
 fn node_openai_client_accepts_the_scripted_server() {
     let upstream = Upstream::start();
-    let found = against(&upstream, node, NODE);
+    let found = against(&upstream, OPENAI_NODE, NODE);
     let expected = json!({
         "models": ["echo", "echo-mini", "chunks-64"],
         "chat": ["hello there", 4],
@@ -169,7 +169,8 @@ fn endless_script_is_stopped() {
 
 #[test]
 fn script_gets_only_the_given_environment() {
-    let found = python("import os, json; print(json.dumps(sorted(os.environ)))", &[("MINE", "1")]);
+    let script = "import os, json; print(json.dumps(sorted(os.environ)))";
+    let found = OPENAI_PYTHON.run(script, &[("MINE", "1")]);
     for name in found.as_array().unwrap() {
         let known = ["LC_ALL", "MINE", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"];
         assert!(known.contains(&name.as_str().unwrap()), "{name}");

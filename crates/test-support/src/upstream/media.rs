@@ -6,53 +6,34 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use flate2::Crc;
 use serde_json::{Value, json};
 
 use super::dialect::{CREATED, Dialect};
 use crate::http::Reply;
 
 /// The side of an image, in pixels.
-const SIDE: usize = 16;
+const SIDE: u32 = 16;
 
 /// A PNG whose pixels depend on a text.
 pub fn png(text: &str) -> Vec<u8> {
-    let mut pixels = Vec::new();
     let mut noise = seed(text);
-    for place in 0..SIDE * (SIDE + 1) {
-        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        // A row begins with its filter type: none.
-        pixels.push(if place % (SIDE + 1) == 0 { 0 } else { noise.to_be_bytes()[0] });
-    }
-    let packed = packed(&pixels);
-    let side = u32::try_from(SIDE).unwrap_or_default().to_be_bytes();
-    let head = [&side[..], &side, &[8, 0, 0, 0, 0]].concat();
-    let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
-    for (name, content) in [(b"IHDR", &head[..]), (b"IDAT", &packed), (b"IEND", &[])] {
-        let chunk = [&name[..], content].concat();
-        let mut sum = Crc::new();
-        sum.update(&chunk);
-        bytes.extend(u32::try_from(content.len()).unwrap_or_default().to_be_bytes());
-        bytes.extend(chunk);
-        bytes.extend(sum.sum().to_be_bytes());
-    }
+    let pixels: Vec<u8> = (0..SIDE * SIDE)
+        .map(|_| {
+            noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            noise.to_be_bytes()[0]
+        })
+        .collect();
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, SIDE, SIDE);
+    encoder.set_color(png::ColorType::Grayscale);
+    // Compression would take more stack than a connection thread has.
+    encoder.set_compression(png::Compression::NoCompression);
+    let written = encoder.write_header().and_then(|mut image| {
+        image.write_image_data(&pixels)?;
+        image.finish()
+    });
+    written.expect("writing to memory does not fail");
     bytes
-}
-
-/// A zlib stream without compression, which would take more stack than a connection thread has.
-fn packed(bytes: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(bytes.len()).unwrap_or_default();
-    let mut packed = vec![0x78, 0x01, 0x01];
-    packed.extend(length.to_le_bytes());
-    packed.extend((!length).to_le_bytes());
-    packed.extend(bytes);
-    let (mut low, mut high) = (1_u32, 0_u32);
-    for byte in bytes {
-        low = (low + u32::from(*byte)) % 65521;
-        high = (high + low) % 65521;
-    }
-    packed.extend((high << 16 | low).to_be_bytes());
-    packed
 }
 
 /// A WAV file whose samples depend on a text.

@@ -119,18 +119,14 @@ impl LastTurn {
         for message in items(messages) {
             said.tool_results.clear();
             if message["role"] == "user" {
-                for block in items(&message["content"]) {
-                    if block["type"] == "tool_result" {
-                        said.tool_results.push(joined(&block["content"]));
-                    }
-                }
-                let tool_results = std::mem::take(&mut said.tool_results);
-                let before = said.text.clone();
-                said.user(&message["content"]);
-                if !tool_results.is_empty() && said.text.is_empty() {
+                let content = &message["content"];
+                let before = std::mem::take(&mut said.text);
+                said.user(content);
+                let results = items(content).filter(|block| block["type"] == "tool_result");
+                said.tool_results = results.map(|block| joined(&block["content"])).collect();
+                if !said.tool_results.is_empty() && said.text.is_empty() {
                     said.text = before;
                 }
-                said.tool_results = tool_results;
             }
         }
         said

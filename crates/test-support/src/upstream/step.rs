@@ -107,20 +107,8 @@ impl PartialEq for Responder {
 impl Eq for Responder {}
 
 impl Step {
-    /// The step of this name:
-    ///
-    /// | name | step |
-    /// |---|---|
-    /// | `echo`, `slow-MS`, `drip-N-MS`, `chunks-N`, `shatter` | correct answers |
-    /// | `gate`, `gate-mid` | correct, but wait for the test |
-    /// | `cut-before-first`, `cut-after-head`, `cut-after-N`, `cut-mid-event` | the connection
-    /// closes |
-    /// | `reset`, `reset-mid` | the connection is reset |
-    /// | `malformed-json`, `malformed-sse` | cannot be parsed |
-    /// | `status-NNN`, `retry-NNN-SECONDS`, `html-error`, `error-event` | errors |
-    /// | `hang`, `hang-mid`, `endless` | never end |
-    /// | `empty`, `no-done`, `no-usage`, `lies-usage`, `huge`, `huge-MIB` | end, but not correctly
-    /// |
+    /// The step of this name: its variant in kebab case, then its numbers, as in `cut-mid-event`,
+    /// `drip-WORDS-MS`, `retry-STATUS-SECONDS` and `huge-MIB`.
     pub fn named(name: &str) -> Option<Self> {
         if name == "huge" {
             return Some(Self::Huge(HUGE_MEBIBYTES));

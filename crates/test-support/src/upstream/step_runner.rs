@@ -24,11 +24,7 @@ const NO_EVENT: &[u8] = b"data {\"choices\"\n\xff\xfe\x00\xc3\n\nid\nevent\n\n}}
 /// An event whose data is not JSON.
 const NO_JSON: &[u8] = b"data: {\"id\": \"broken\", \"choices\": [{\"delta\"\n\n";
 
-#[derive(Debug, Clone, Copy)]
-enum Framing {
-    Chunked,
-    Length(usize),
-}
+const CHUNKED: &str = "Transfer-Encoding: chunked";
 
 pub(super) fn send(exchange: &Exchange, stream: &TcpStream, reply: &Reply) -> Replied {
     let sent = reply.write(stream)?;
@@ -94,17 +90,17 @@ impl StepRunner<'_> {
         let half = body.len() / 2;
         match step {
             Step::Shatter => {
-                self.head("application/json", Framing::Chunked)?;
+                self.head("application/json", CHUNKED)?;
                 body.chunks(3).try_for_each(|piece| self.chunk(piece))?;
                 return self.finish();
             }
             Step::MalformedJson | Step::MalformedSse => {
                 let broken = if *step == Step::MalformedJson { &body[..half] } else { NO_EVENT };
-                self.head("application/json", Framing::Length(broken.len()))?;
+                self.head("application/json", &format!("Content-Length: {}", broken.len()))?;
                 return self.write(broken).map(|()| AfterReply::KeepOpen);
             }
             Step::Endless => {
-                self.head("application/json", Framing::Chunked)?;
+                self.head("application/json", CHUNKED)?;
                 self.chunk(b"{\"choices\": [{\"message\": {\"content\": \"")?;
                 loop {
                     self.chunk(&[b'x'; 1024])?;
@@ -112,7 +108,7 @@ impl StepRunner<'_> {
             }
             _ => {}
         }
-        self.head("application/json", Framing::Length(body.len()))?;
+        self.head("application/json", &format!("Content-Length: {}", body.len()))?;
         if *step == Step::CutAfterHead {
             return Ok(AfterReply::Close);
         }
@@ -133,7 +129,7 @@ impl StepRunner<'_> {
         let first = events.iter().position(|event| event.part == EventPosition::Piece);
         let first = first.unwrap_or(0) + pieces;
         let (begin, rest) = events.split_at(first);
-        self.head("text/event-stream; charset=utf-8", Framing::Chunked)?;
+        self.head("text/event-stream; charset=utf-8", CHUNKED)?;
         match step {
             Step::CutAfterHead => return Ok(AfterReply::Close),
             Step::CutAfter(count) => {
@@ -202,7 +198,7 @@ impl StepRunner<'_> {
     }
 
     fn raw_stream(&self, events: &[Vec<u8>]) -> Replied {
-        self.head("text/event-stream", Framing::Chunked)?;
+        self.head("text/event-stream", CHUNKED)?;
         events.iter().try_for_each(|event| self.chunk(event))?;
         self.finish()
     }
@@ -222,11 +218,7 @@ impl StepRunner<'_> {
         format!("scripted {status}: `messages` is not liked at {origin}/internal with key {key}")
     }
 
-    fn head(&self, media_type: &str, framing: Framing) -> io::Result<()> {
-        let framing = match framing {
-            Framing::Chunked => "Transfer-Encoding: chunked".to_owned(),
-            Framing::Length(bytes) => format!("Content-Length: {bytes}"),
-        };
+    fn head(&self, media_type: &str, framing: &str) -> io::Result<()> {
         let number = self.exchange.number;
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n{framing}\r\n\

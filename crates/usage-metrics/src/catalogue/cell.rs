@@ -16,7 +16,7 @@ pub trait Event {
 pub struct Cell(u32);
 
 /// The first number of each kind; the last entry is the total.
-static OFFSETS: [u32; KINDS.len() + 1] = offsets();
+pub(super) static OFFSETS: [u32; KINDS.len() + 1] = offsets();
 
 const fn offsets() -> [u32; KINDS.len() + 1] {
     let mut offsets = [0; KINDS.len() + 1];

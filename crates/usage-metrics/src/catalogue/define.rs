@@ -7,7 +7,7 @@
 /// Defines the catalogue; used once, in `table.rs`.
 macro_rules! catalogue {
     (
-        resource { $( #[doc = $field_doc:literal] $field:ident : $field_type:ident, )+ }
+        resource { $( $field:ident : $field_type:ident, )+ }
         values { $(
             #[doc = $set_doc:literal]
             $set:ident { $( $variant:ident = $text:literal ),+ $(,)? }
@@ -50,7 +50,7 @@ macro_rules! catalogue {
         /// The listed fields of the resource block.
         pub static RESOURCE: &[super::DimensionSpec] = &[ $( super::DimensionSpec {
             key: stringify!($field),
-            summary: $field_doc.trim_ascii_start(),
+            summary: $field_type::SUMMARY,
             domain: super::Domain::Listed($field_type::TEXTS),
         } ),+ ];
 

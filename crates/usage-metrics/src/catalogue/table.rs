@@ -7,11 +7,8 @@ use super::define::catalogue;
 
 catalogue! {
     resource {
-        /// Processor architecture the client runs on.
         architecture: Architecture,
-        /// How the client was installed.
         install_method: InstallMethod,
-        /// Operating system family.
         os_family: OsFamily,
     }
 

@@ -1,6 +1,6 @@
-//! Endings of tasks.
+//! Endings of tasks, and approvals of their tool calls.
 
-use crate::catalogue::{EndReason, TaskOutcome, Termination};
+use crate::catalogue::{ApprovalOutcome, CallApproval, EndReason, TaskOutcome, Termination};
 
 #[cfg(test)]
 mod tests;
@@ -33,5 +33,16 @@ impl TaskEnding {
 
     pub fn is_legal(outcome: TaskOutcome, end_reason: EndReason, termination: Termination) -> bool {
         TaskEnding::of(end_reason) == TaskEnding { outcome, end_reason, termination }
+    }
+}
+
+/// The approval of a call by the matching answer; without one, no approval was required.
+pub fn call_approval(answer: Option<ApprovalOutcome>) -> CallApproval {
+    match answer {
+        None => CallApproval::NotRequired,
+        Some(ApprovalOutcome::Approved) => CallApproval::Approved,
+        Some(ApprovalOutcome::Denied) => CallApproval::Denied,
+        Some(ApprovalOutcome::TimedOut) => CallApproval::TimedOut,
+        Some(ApprovalOutcome::Unknown) => CallApproval::Unknown,
     }
 }

@@ -1,5 +1,7 @@
 //! Checks every rule of the specification and describes violations.
 
+use std::borrow::Cow;
+
 use super::datetime::is_date_time;
 use super::fast_path::ENTRY_KEYS;
 use super::findings::{Findings, Path};
@@ -63,21 +65,22 @@ impl<'a> RuleChecker<'a> {
     fn package(&mut self) -> ScanResult {
         self.scan.skip_space();
         self.object(PACKAGE_KEYS, &Path::ROOT, |checker, key, path| match key {
-            "generated_at" | "period_end" | "period_start" => checker.date_time(path),
-            "install_id" | "package_id" => checker.uuid(path),
+            "generated_at" | "period_end" | "period_start" => {
+                checker.text(path, TextRule::DateTime).map(drop)
+            }
+            "install_id" | "package_id" => checker.text(path, TextRule::Uuid).map(drop),
             "metrics" => checker.metrics(path),
             "resource" => checker.resource(path),
-            _ => checker.constant(path, SCHEMA_VERSION),
+            _ => checker.text(path, TextRule::Exactly(SCHEMA_VERSION)).map(drop),
         })?;
         self.scan.end()
     }
 
     fn resource(&mut self, path: &Path<'_>) -> ScanResult {
         self.object(RESOURCE_KEYS, path, |checker, key, path| {
-            match RESOURCE.iter().find(|field| field.key == key) {
-                Some(field) => checker.domain(path, field.domain),
-                None => checker.version(path),
-            }
+            let field = RESOURCE.iter().find(|field| field.key == key);
+            let rule = field.map_or(TextRule::Version, |field| TextRule::Of(field.domain));
+            checker.text(path, rule).map(drop)
         })
     }
 
@@ -118,13 +121,12 @@ impl<'a> RuleChecker<'a> {
                 value_at = Some(checker.scan.at);
                 checker.scan.skip_value()
             }
-            "name" => checker.text(path, |checker, found, offset| {
-                kind = Kind::parse(found);
-                if kind.is_none() {
-                    checker.not_listed(path, offset, found, NAMES);
-                }
-            }),
-            _ => checker.constant(path, COUNTER_TYPE),
+            "name" => {
+                let name = checker.text(path, TextRule::Of(Domain::Listed(NAMES)))?;
+                kind = name.and_then(|name| Kind::parse(&name));
+                Ok(())
+            }
+            _ => checker.text(path, TextRule::Exactly(COUNTER_TYPE)).map(drop),
         })?;
         let end = self.scan.at;
         if let Some(at) = value_at {
@@ -150,7 +152,7 @@ impl<'a> RuleChecker<'a> {
         let spec = kind.spec();
         self.object(spec.keys, path, |checker, key, path| {
             match spec.dimensions.iter().find(|dimension| dimension.key == key) {
-                Some(dimension) => checker.domain(path, dimension.domain),
+                Some(dimension) => checker.text(path, TextRule::Of(dimension.domain)).map(drop),
                 None => Ok(()),
             }
         })
@@ -175,74 +177,20 @@ impl<'a> RuleChecker<'a> {
         Ok(())
     }
 
-    fn domain(&mut self, path: &Path<'_>, domain: Domain) -> ScanResult {
-        self.text(path, |checker, found, offset| match domain {
-            Domain::Listed(texts) => {
-                if !texts.contains(&found) {
-                    checker.not_listed(path, offset, found, texts);
-                }
-            }
-            Domain::Identifier { max_chars } => {
-                if !is_identifier(found, max_chars) {
-                    let rule = if max_chars > 64 { MODEL_RULE } else { PROVIDER_RULE };
-                    checker.findings.report(Problem::BadIdentifier, path, offset, || {
-                        let nearest = nearest::identifier(found, max_chars);
-                        (quoted(found), Allowed::Rule(rule), nearest)
-                    });
-                }
-            }
-        })
-    }
-
-    fn version(&mut self, path: &Path<'_>) -> ScanResult {
-        self.text(path, |checker, found, offset| {
-            let chars = found.chars().take(MAX_VERSION_CHARS + 1).count();
-            if !(1..=MAX_VERSION_CHARS).contains(&chars) {
-                checker.findings.report(Problem::BadLength, path, offset, || {
-                    (quoted(found), Allowed::Rule("1 to 64 characters"), None)
-                });
-            }
-        })
-    }
-
-    fn uuid(&mut self, path: &Path<'_>) -> ScanResult {
-        self.text(path, |checker, found, offset| {
-            if !is_uuid(found) {
-                checker.findings.report(Problem::BadUuid, path, offset, || {
-                    (quoted(found), Allowed::Rule(UUID_RULE), nearest::uuid(found))
-                });
-            }
-        })
-    }
-
-    fn date_time(&mut self, path: &Path<'_>) -> ScanResult {
-        self.text(path, |checker, found, offset| {
-            if !is_date_time(found) {
-                checker.findings.report(Problem::BadDateTime, path, offset, || {
-                    (quoted(found), Allowed::Rule(DATE_TIME_RULE), nearest::date_time(found))
-                });
-            }
-        })
-    }
-
-    fn constant(&mut self, path: &Path<'_>, text: &'static str) -> ScanResult {
-        self.text(path, |checker, found, offset| {
-            if found != text {
-                checker.findings.report(Problem::NotAllowed, path, offset, || {
-                    (quoted(found), Allowed::Exactly(text), nearest::listed(found, &[text]))
-                });
-            }
-        })
-    }
-
-    /// Reads a string and passes it to `check`; reports any other type.
-    fn text(&mut self, path: &Path<'_>, check: impl FnOnce(&mut Self, &str, usize)) -> ScanResult {
+    /// Reads a string and checks it; returns it, unless it has another type.
+    fn text(&mut self, path: &Path<'_>, rule: TextRule) -> Result<Option<Cow<'a, str>>, Malformed> {
         if self.scan.shape()? != Shape::String {
-            return self.wrong_type(path, "a string");
+            return self.wrong_type(path, "a string").map(|()| None);
         }
         let text = self.scan.string()?;
-        check(self, &text.decode(), text.offset);
-        Ok(())
+        let found = text.decode();
+        let (is_valid, code, allowed) = rule.check(&found);
+        if !is_valid {
+            self.findings.report(code, path, text.offset, || {
+                (quoted(&found), allowed, rule.nearest(&found))
+            });
+        }
+        Ok(Some(found))
     }
 
     /// Reads an object; `field` is called for each known key, at its value.
@@ -303,17 +251,52 @@ impl<'a> RuleChecker<'a> {
         });
         Ok(())
     }
+}
 
-    fn not_listed(
-        &mut self,
-        path: &Path<'_>,
-        offset: usize,
-        found: &str,
-        texts: &'static [&'static str],
-    ) {
-        self.findings.report(Problem::NotAllowed, path, offset, || {
-            (quoted(found), Allowed::Listed(texts), nearest::listed(found, texts))
-        });
+/// What a string must be.
+#[derive(Debug, Clone, Copy)]
+enum TextRule {
+    Exactly(&'static str),
+    Of(Domain),
+    Version,
+    Uuid,
+    DateTime,
+}
+
+impl TextRule {
+    /// Whether the text is valid, the problem otherwise, and what is allowed.
+    fn check(self, found: &str) -> (bool, Problem, Allowed) {
+        match self {
+            Self::Exactly(text) => (found == text, Problem::NotAllowed, Allowed::Exactly(text)),
+            Self::Of(Domain::Listed(texts)) => {
+                (texts.contains(&found), Problem::NotAllowed, Allowed::Listed(texts))
+            }
+            Self::Of(Domain::Identifier { max_chars }) => {
+                let rule = if max_chars > 64 { MODEL_RULE } else { PROVIDER_RULE };
+                let is_valid = is_identifier(found, max_chars);
+                (is_valid, Problem::BadIdentifier, Allowed::Rule(rule))
+            }
+            Self::Version => {
+                let chars = found.chars().take(MAX_VERSION_CHARS + 1).count();
+                let is_valid = (1..=MAX_VERSION_CHARS).contains(&chars);
+                (is_valid, Problem::BadLength, Allowed::Rule("1 to 64 characters"))
+            }
+            Self::Uuid => (is_uuid(found), Problem::BadUuid, Allowed::Rule(UUID_RULE)),
+            Self::DateTime => {
+                (is_date_time(found), Problem::BadDateTime, Allowed::Rule(DATE_TIME_RULE))
+            }
+        }
+    }
+
+    fn nearest(self, found: &str) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Exactly(text) => nearest::listed(found, &[text]),
+            Self::Of(Domain::Listed(texts)) => nearest::listed(found, texts),
+            Self::Of(Domain::Identifier { max_chars }) => nearest::identifier(found, max_chars),
+            Self::Version => None,
+            Self::Uuid => nearest::uuid(found),
+            Self::DateTime => nearest::date_time(found),
+        }
     }
 }
 

@@ -3,14 +3,11 @@
 use super::*;
 use crate::tidy::finding::printed;
 
-fn member(name: &str, dependencies: &[(&str, DependencyUse)]) -> Member {
+fn member(name: &str, dependencies: &[(&str, DependencyKind)]) -> Member {
     Member {
         name: name.to_owned(),
         manifest: format!("crates/{name}/Cargo.toml"),
-        dependencies: dependencies
-            .iter()
-            .map(|(name, purpose)| ((*name).to_owned(), *purpose))
-            .collect(),
+        dependencies: dependencies.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect(),
     }
 }
 
@@ -25,9 +22,12 @@ fn allowed_dependencies_have_no_findings() {
     let members = [
         member(
             "top",
-            &[("bottom", DependencyUse::Product), ("agent-test-support", DependencyUse::Tests)],
+            &[
+                ("bottom", DependencyKind::Normal),
+                ("agent-test-support", DependencyKind::Development),
+            ],
         ),
-        member("bottom", &[("agent-test-support", DependencyUse::Tests)]),
+        member("bottom", &[("agent-test-support", DependencyKind::Development)]),
     ];
     assert_eq!(findings(&members), Vec::<String>::new());
 }
@@ -35,8 +35,8 @@ fn allowed_dependencies_have_no_findings() {
 #[test]
 fn other_dependencies_are_found() {
     let members = [
-        member("top", &[("agent-test-support", DependencyUse::Product)]),
-        member("bottom", &[("top", DependencyUse::Tests)]),
+        member("top", &[("agent-test-support", DependencyKind::Normal)]),
+        member("bottom", &[("top", DependencyKind::Development)]),
     ];
     assert_eq!(
         findings(&members),

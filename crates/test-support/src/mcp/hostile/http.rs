@@ -50,15 +50,6 @@ struct ServerState {
 
 /// Serves until the process ends; returns an exit code only if it cannot start.
 pub(super) fn serve(behaviour: Behaviour) -> u8 {
-    match behaviour {
-        Behaviour::DieAtOnce => return 0,
-        Behaviour::DieWithSecret => {
-            let secret = std::env::var("HOSTILE_SECRET").unwrap_or_default();
-            print_error(&format!("fatal: the key {secret} was refused"));
-            return 1;
-        }
-        _ => {}
-    }
     match HostileHttp::start(behaviour).and_then(|state| state.announce()) {
         Ok(()) => loop {
             thread::park();
@@ -91,7 +82,8 @@ impl HostileHttp {
         Ok(HostileHttp { url, state })
     }
 
-    /// All requests so far, as `GET /__log` returns them.
+    /// All requests so far, each with `server` (`main`, or `other` for the second origin that some
+    /// behaviours point to), `method`, `path`, `headers` and `body`.
     pub fn requests(&self) -> Vec<Value> {
         lock(&self.state.log).clone()
     }
@@ -127,10 +119,6 @@ impl ServerState {
     }
 
     fn receive(&self, request: &Request, origin: Origin, stream: &mut TcpStream) -> Replied {
-        if request.path == "/__log" {
-            let log = Value::from(lock(&self.log).clone()).to_string();
-            return Reply::json(200, log).write(stream);
-        }
         lock(&self.log).push(request.record(origin));
         if request.path.starts_with("/.well-known/") {
             return Reply::text(404, "not here").write(stream);

@@ -1,7 +1,7 @@
 //! The reaction of the server to each message, over any transport.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -35,6 +35,28 @@ pub(super) trait MessageSink {
 
     /// Whether the client is known to have disconnected.
     fn is_gone(&self) -> bool;
+}
+
+/// Sends messages with a function, until it fails.
+pub(super) struct Sink<F> {
+    send: F,
+    is_gone: bool,
+}
+
+impl<F> Sink<F> {
+    pub(super) fn new(send: F) -> Self {
+        Self { send, is_gone: false }
+    }
+}
+
+impl<F: FnMut(&[u8]) -> io::Result<()>> MessageSink for Sink<F> {
+    fn message(&mut self, message: &[u8]) {
+        self.is_gone = self.is_gone || (self.send)(message).is_err();
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_gone
+    }
 }
 
 /// Whether a message is a call of `good`, which the faults affect.
@@ -430,6 +452,11 @@ fn ask_flood(out: &mut dyn MessageSink) {
         let id = format!("flood-{turn}");
         out.message(&bytes(&json!({"jsonrpc": "2.0", "id": id, "method": method})));
     }
+}
+
+/// A secret that a client must not repeat.
+pub(super) fn secret() -> String {
+    std::env::var("HOSTILE_SECRET").unwrap_or_default()
 }
 
 pub(super) fn print_error(line: &str) {

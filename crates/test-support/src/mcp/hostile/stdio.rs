@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::behaviour::Behaviour;
-use super::server::{MessageResult, MessageSink, Server, is_affected, print_error};
+use super::server::{MessageResult, Server, Sink, is_affected, print_error, secret};
 
 const DRIP_EVERY: Duration = Duration::from_millis(20);
 const STDERR_FLOOD_BYTES: usize = 100_000_000;
@@ -22,11 +22,6 @@ const PARKED: Duration = Duration::from_hours(1);
 /// Serves until the input ends and returns the exit code.
 pub(super) fn serve(behaviour: Behaviour) -> u8 {
     match behaviour {
-        Behaviour::DieAtOnce => return 0,
-        Behaviour::DieWithSecret => {
-            print_error(&format!("fatal: the key {} was refused", secret()));
-            return 1;
-        }
         Behaviour::StderrSecret => {
             print_error(&format!("connecting with the key {}", secret()));
         }
@@ -63,7 +58,8 @@ fn receive(server: &Arc<Server>, opened: &Arc<AtomicBool>, message: Value) {
     // `Reversed` depends on the order of messages.
     let beside = (is_affected && server.behaviour != Behaviour::Reversed) || is_notification;
     let work = move || {
-        let mut out = LineSink { behaviour: server.behaviour, is_affected, opened, gone: false };
+        let lines = LineWriter { behaviour: server.behaviour, is_affected, opened };
+        let mut out = Sink::new(|message: &[u8]| lines.send(message));
         if let MessageResult::Exit(code) = server.receive(&message, &mut out) {
             std::process::exit(i32::from(code));
         }
@@ -82,28 +78,20 @@ fn park() {
 }
 
 /// Sends messages as lines, with the faults of the behaviour.
-struct LineSink {
+struct LineWriter {
     behaviour: Behaviour,
     /// Whether this is about a call of `good`.
     is_affected: bool,
     opened: Arc<AtomicBool>,
-    gone: bool,
 }
 
-impl MessageSink for LineSink {
-    fn message(&mut self, message: &[u8]) {
+impl LineWriter {
+    fn send(&self, message: &[u8]) -> std::io::Result<()> {
         let mut output = std::io::stdout().lock();
         let first = !self.opened.swap(true, Ordering::SeqCst);
-        let written = self.write(&mut output, message, first).and_then(|()| output.flush());
-        self.gone |= written.is_err();
+        self.write(&mut output, message, first).and_then(|()| output.flush())
     }
 
-    fn is_gone(&self) -> bool {
-        self.gone
-    }
-}
-
-impl LineSink {
     fn write(&self, output: &mut dyn Write, message: &[u8], first: bool) -> std::io::Result<()> {
         match self.behaviour {
             Behaviour::NoiseBefore if first => {
@@ -189,11 +177,6 @@ const ARMED: &str = "HOSTILE_ARMED";
 
 /// Names the file for the process ids.
 const PIDS: &str = "HOSTILE_PIDS";
-
-/// A secret that a client must not repeat.
-fn secret() -> String {
-    std::env::var("HOSTILE_SECRET").unwrap_or_default()
-}
 
 /// Replaces the process by the same program with SIGTERM ignored, which a shell sets and it
 /// inherits.

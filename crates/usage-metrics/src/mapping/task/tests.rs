@@ -41,3 +41,11 @@ fn nine_of_the_225_triples_are_legal() {
         assert!(TaskEnding::is_legal(ending.outcome, ending.end_reason, ending.termination));
     }
 }
+
+#[test]
+fn call_without_a_choice_required_no_approval() {
+    assert_eq!(call_approval(None), CallApproval::NotRequired);
+    for answer in ApprovalOutcome::ALL {
+        assert_eq!(call_approval(Some(*answer)).text(), answer.text());
+    }
+}

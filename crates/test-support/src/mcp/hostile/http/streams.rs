@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 use std::net::TcpStream;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::bad_messages::bytes;
 use super::super::behaviour::Behaviour;
 use super::super::correct_server;
-use super::super::server::{MessageResult, MessageSink, is_affected};
+use super::super::server::{MessageResult, Sink, is_affected};
 use super::bad_responses::BadResponse;
 use super::reply::{STREAM_HEAD, end_chunks, event};
 use super::{Origin, STREAM_PULSE, ServerState};
@@ -39,9 +39,8 @@ impl ServerState {
             end_chunks(stream)?;
             return Ok(AfterReply::Close);
         }
-        let mut out = EventSink { stream, broken: None };
-        self.server.flood(&mut out);
-        if let Some(error) = out.broken { Err(error) } else { pulse(stream) }
+        self.server.flood(&mut Sink::new(|message: &[u8]| write_chunk(stream, &event(message))));
+        pulse(stream)
     }
 
     /// A stream that answers a call in an unusual way; `None` if the behaviour has none.
@@ -129,23 +128,6 @@ fn huge_event(call: &Value, stream: &mut TcpStream) -> io::Result<()> {
     write_chunk(stream, format!("{after}\n\n").as_bytes())
 }
 
-struct EventSink<'a> {
-    stream: &'a mut TcpStream,
-    broken: Option<io::Error>,
-}
-
-impl MessageSink for EventSink<'_> {
-    fn message(&mut self, message: &[u8]) {
-        if self.broken.is_none() {
-            self.broken = write_chunk(self.stream, &event(message)).err();
-        }
-    }
-
-    fn is_gone(&self) -> bool {
-        self.broken.is_some()
-    }
-}
-
 impl ServerState {
     pub(super) fn respond_old_sse(
         &self,
@@ -200,24 +182,10 @@ impl ServerState {
             return Reply::text(202, "Accepted").write(stream);
         }
         Reply::text(202, "Accepted").write(stream)?;
-        match self.server.receive(&message, &mut StreamSink { sender, gone: false }) {
+        let send = |message: &[u8]| sender.send(message.to_vec()).map_err(io::Error::other);
+        match self.server.receive(&message, &mut Sink::new(send)) {
             MessageResult::Exit(code) => std::process::exit(i32::from(code)),
             MessageResult::Answered | MessageResult::Silent => Ok(AfterReply::KeepOpen),
         }
-    }
-}
-
-struct StreamSink {
-    sender: Sender<Vec<u8>>,
-    gone: bool,
-}
-
-impl MessageSink for StreamSink {
-    fn message(&mut self, message: &[u8]) {
-        self.gone |= self.sender.send(message.to_vec()).is_err();
-    }
-
-    fn is_gone(&self) -> bool {
-        self.gone
     }
 }
