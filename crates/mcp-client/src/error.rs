@@ -40,8 +40,6 @@ pub enum Error {
     BadUrl { url: String, reason: String },
     #[error("header `{name}` {reason}")]
     BadHeader { name: String, reason: &'static str },
-    #[error("proxy `{proxy}` {reason}")]
-    BadProxy { proxy: String, reason: &'static str },
 
     #[error("the server {exit}{output}")]
     Exited { exit: ProcessExit, output: ServerOutput },
@@ -172,7 +170,6 @@ impl Error {
             | Self::NoAuthorities { .. }
             | Self::BadUrl { .. }
             | Self::BadHeader { .. }
-            | Self::BadProxy { .. }
             | Self::NotMcp { .. }
             | Self::Preflight { .. }
             | Self::Redirect { .. }
@@ -306,21 +303,14 @@ impl Error {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProcessExit {
+    #[error("exited with status {0}")]
     Status(i32),
+    #[error("was killed by signal {0}")]
     Signal(i32),
+    #[error("exited")]
     Unknown,
-}
-
-impl fmt::Display for ProcessExit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Status(status) => write!(f, "exited with status {status}"),
-            Self::Signal(signal) => write!(f, "was killed by signal {signal}"),
-            Self::Unknown => f.write_str("exited"),
-        }
-    }
 }
 
 /// The output of a local server that explains its failure.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use http::Uri;
-use http::uri::{PathAndQuery, Scheme};
+use http::uri::Scheme;
 
 /// The hosts of a redirect that reaches this machine without a proxy.
 pub(crate) const LOOPBACK_HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
@@ -88,26 +88,11 @@ pub(crate) fn enters_private_network(from: &Uri, to: &Uri) -> bool {
     !is_private(bare_host(from)) && is_private(bare_host(to))
 }
 
+/// The http or https URL of a reference in a document at `base`, without its fragment.
 pub(crate) fn resolve_reference(base: &Uri, reference: &str) -> Option<Uri> {
-    let reference = reference.trim().split('#').next().unwrap_or_default();
-    if reference.contains("://") {
-        let uri: Uri = reference.parse().ok()?;
-        return matches!(uri.scheme_str(), Some("http" | "https")).then_some(uri);
-    }
-    let mut parts = base.clone().into_parts();
-    if let Some(rest) = reference.strip_prefix("//") {
-        return format!("{}://{rest}", base.scheme_str()?).parse().ok();
-    }
-    let path = if reference.starts_with('/') {
-        reference.to_owned()
-    } else if reference.starts_with('?') || reference.is_empty() {
-        format!("{}{reference}", base.path())
-    } else {
-        let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
-        format!("{folder}/{reference}")
-    };
-    parts.path_and_query = Some(path.parse::<PathAndQuery>().ok()?);
-    Uri::from_parts(parts).ok()
+    let mut url = ::url::Url::parse(&base.to_string()).ok()?.join(reference).ok()?;
+    url.set_fragment(None);
+    if matches!(url.scheme(), "http" | "https") { url.as_str().parse().ok() } else { None }
 }
 
 /// A URL without its query, which may hold secrets.

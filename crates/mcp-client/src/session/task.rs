@@ -13,8 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::call_options::{ActiveCall, CallOptions};
-use super::{Inner, Request, Session, Timeouts, redacting};
+use super::{ActiveCall, CallOptions, Inner, Request, Session, Timeouts, redacting};
 use crate::content::{self, ToolOutcome};
 use crate::error::Error;
 use crate::message::{Params, RawJson, RpcError, truncated};
@@ -48,8 +47,9 @@ pub struct TaskState {
     interval: Duration,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum TaskStatus {
     Working,
     InputRequired,
@@ -59,16 +59,6 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Working => "working",
-            Self::InputRequired => "input_required",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
     pub fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
@@ -194,7 +184,7 @@ impl TaskState {
 
 impl std::fmt::Display for TaskState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.status.as_str())?;
+        f.write_str(self.status.into_str())?;
         self.message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
     }
 }
