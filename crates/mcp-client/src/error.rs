@@ -229,32 +229,7 @@ impl Error {
                 | Self::Unsent
         )
     }
-}
 
-fn is_transient(kind: io::ErrorKind) -> bool {
-    matches!(
-        kind,
-        io::ErrorKind::WouldBlock
-            | io::ErrorKind::ResourceBusy
-            | io::ErrorKind::ExecutableFileBusy
-            | io::ErrorKind::OutOfMemory
-            | io::ErrorKind::Interrupted
-    )
-}
-
-impl From<oauth::Error> for Error {
-    fn from(error: oauth::Error) -> Self {
-        Self::OAuth(Box::new(error))
-    }
-}
-
-impl From<DecodeError> for Error {
-    fn from(error: DecodeError) -> Self {
-        Self::malformed(error.to_string())
-    }
-}
-
-impl Error {
     /// Redacts every text that came from a peer.
     #[must_use]
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
@@ -300,6 +275,29 @@ impl Error {
             _ => {}
         }
         self
+    }
+}
+
+fn is_transient(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::WouldBlock
+            | io::ErrorKind::ResourceBusy
+            | io::ErrorKind::ExecutableFileBusy
+            | io::ErrorKind::OutOfMemory
+            | io::ErrorKind::Interrupted
+    )
+}
+
+impl From<oauth::Error> for Error {
+    fn from(error: oauth::Error) -> Self {
+        Self::OAuth(Box::new(error))
+    }
+}
+
+impl From<DecodeError> for Error {
+    fn from(error: DecodeError) -> Self {
+        Self::malformed(error.to_string())
     }
 }
 

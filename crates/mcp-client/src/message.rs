@@ -34,10 +34,6 @@ impl RawJson {
         serde_json::from_slice(&self.0).unwrap_or(Value::Null)
     }
 
-    pub fn from_value(value: &Value) -> Self {
-        Self(Bytes::from(value.to_string()))
-    }
-
     fn slice(whole: &Bytes, part: &RawValue) -> Self {
         Self(whole.slice_ref(part.get().as_bytes()))
     }

@@ -283,7 +283,7 @@ impl Inner {
         let body = message::request(id, method, params, &meta);
         let outgoing = OutgoingRequest { id, method, body, headers: headers.clone() };
         let mut cancellation = CancelOnDrop {
-            inner: self,
+            inner: Arc::clone(self),
             id,
             notify: !matches!(method, "initialize" | "server/discover"),
         };
@@ -419,14 +419,15 @@ impl Drop for ActiveCall {
     }
 }
 
-/// Cancels a request that timed out or whose caller dropped it.
-struct CancelOnDrop<'a> {
-    inner: &'a Arc<Inner>,
+/// Forgets a request at its end, and cancels one that timed out or whose caller dropped it.
+#[derive(Debug)]
+struct CancelOnDrop {
+    inner: Arc<Inner>,
     id: u64,
     notify: bool,
 }
 
-impl Drop for CancelOnDrop<'_> {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.inner.router.forget(self.id);
         if self.notify {

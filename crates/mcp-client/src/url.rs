@@ -76,11 +76,7 @@ fn is_shared(v4: Ipv4Addr) -> bool {
 }
 
 pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
-    let port = |uri: &Uri| {
-        uri.port_u16().unwrap_or(if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 })
-    };
-    let host = |uri: &Uri| uri.host().unwrap_or_default().to_ascii_lowercase();
-    one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
+    origin(one) == origin(other)
 }
 
 /// Whether a redirect leads from a public host to a private one (SSRF).
@@ -113,11 +109,8 @@ pub(crate) fn origin(address: &Uri) -> String {
 
 /// Whether secrets may be sent to a URL: https, or loopback.
 pub(crate) fn is_secure(address: &Uri) -> bool {
-    match address.scheme() {
-        Some(scheme) if *scheme == Scheme::HTTPS => true,
-        Some(scheme) if *scheme == Scheme::HTTP => is_loopback(bare_host(address)),
-        _ => false,
-    }
+    let is_plain = address.scheme() == Some(&Scheme::HTTP);
+    address.scheme() == Some(&Scheme::HTTPS) || is_plain && is_loopback(bare_host(address))
 }
 
 /// Why this is not a valid server URL; `None` if it is.

@@ -20,14 +20,14 @@ const MAX_LIFE_SECONDS: f64 = 315_360_000.0;
 const MAX_TOKEN_BYTES: usize = 128 * 1024;
 
 // Not `Debug`: it holds a secret.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub(crate) struct OAuthClient {
     pub(crate) id: String,
     pub(crate) secret: Option<String>,
     pub(crate) method: ClientAuthMethod,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub(crate) enum ClientAuthMethod {
     None,
     Basic,

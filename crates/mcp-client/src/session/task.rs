@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{ActiveCall, CallOptions, Inner, Request, Session, Timeouts, redacting};
+use super::{ActiveCall, CallOptions, CancelOnDrop, Request, Session, Timeouts, redacting};
 use crate::content::{self, ToolOutcome};
 use crate::error::Error;
 use crate::message::{Params, RawJson, RpcError, truncated};
@@ -77,15 +77,8 @@ pub(crate) struct PolledTask {
 /// Receives the progress of a call after its response.
 #[derive(Debug)]
 pub(super) struct KeptProgress {
-    inner: Arc<Inner>,
-    token: u64,
+    _registration: CancelOnDrop,
     _waiter: ResponseWaiter,
-}
-
-impl Drop for KeptProgress {
-    fn drop(&mut self) {
-        self.inner.router.forget(self.token);
-    }
 }
 
 impl Session {
@@ -102,7 +95,8 @@ impl Session {
         request.progress_token = Some(token);
         let sink = redacting(options.progress.as_ref(), &inner.host.redactor);
         let waiter = inner.router.register(token, sink, RequestKind::Subscription);
-        KeptProgress { inner, token, _waiter: waiter }
+        let registration = CancelOnDrop { inner, id: token, notify: false };
+        KeptProgress { _registration: registration, _waiter: waiter }
     }
 
     pub(crate) async fn poll_task(&self, id: &str) -> Result<PolledTask, Error> {
