@@ -173,14 +173,12 @@ struct Offer<'a> {
 
 fn native<'a>(server: &str, tool: &'a Arc<Tool>) -> Offer<'a> {
     let described = tool.description.as_deref().map(strip_tag_characters);
-    let description = match described.filter(|text| !text.trim().is_empty()) {
-        Some(text) => Arc::from(&*text),
-        None => {
-            let name = printable_excerpt(&tool.name);
-            format!("Tool `{name}` of the MCP server `{server}`.").into()
-        }
-    };
-    Offer { action: ToolAction::Tool(Arc::clone(tool)), description, schema: &tool.model_schema }
+    let description = described.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| {
+        let name = printable_excerpt(&tool.name);
+        format!("Tool `{name}` of the MCP server `{server}`.").into()
+    });
+    let action = ToolAction::Tool(Arc::clone(tool));
+    Offer { action, description: description.into(), schema: &tool.model_schema }
 }
 
 /// The tools for the resources and the prompts of a server.
