@@ -2,6 +2,7 @@
 //! last id and the same wait.
 #![no_main]
 
+use bytes::Bytes;
 use mcp_client::transport::event_stream::{Event, EventStream};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -10,7 +11,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // A limit ends it in an error, never in a panic.
     let mut small = EventStream::with_limit(32);
     for piece in text.chunks(usize::from(step) + 1) {
-        small.push(piece);
+        small.push(Bytes::copy_from_slice(piece));
         while let Ok(Some(event)) = small.next_event() {
             assert!(event.data.len() <= text.len());
         }
@@ -21,7 +22,7 @@ fn decoded(text: &[u8], step: usize) -> (Vec<Event>, Option<String>, Option<u64>
     let mut stream = EventStream::default();
     let mut events = Vec::new();
     for piece in text.chunks(step) {
-        stream.push(piece);
+        stream.push(Bytes::copy_from_slice(piece));
         while let Ok(Some(event)) = stream.next_event() {
             events.push(event);
         }

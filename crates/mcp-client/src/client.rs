@@ -3,7 +3,6 @@
 
 mod library;
 mod task;
-mod utility;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,10 +43,6 @@ struct Inner {
     host: Arc<Host>,
     guardian: Arc<Guardian>,
     tasks: TaskTracker,
-    shared: Arc<Shared>,
-}
-
-struct Shared {
     slots: Mutex<Vec<ServerSlot>>,
     registry: ArcSwap<Registry>,
     version: watch::Sender<u64>,
@@ -106,30 +101,28 @@ impl fmt::Debug for Inner {
 impl Client {
     /// Starts every enabled server in the background and returns at once.
     pub fn start(entries: impl IntoIterator<Item = ServerEntry>, host: Host) -> Self {
-        let shared = Shared {
+        let inner = Arc::new(Inner {
+            guardian: Arc::new(Guardian::new(host.guardian.clone())),
+            host: Arc::new(host),
+            tasks: TaskTracker::new(),
             slots: Mutex::default(),
             registry: ArcSwap::from_pointee(Registry::assemble(&[])),
             version: watch::Sender::new(0),
             next_slot: AtomicU64::new(0),
-        };
-        let guardian = Arc::new(Guardian::new(host.guardian.clone()));
-        let host = Arc::new(host);
-        let inner = Inner { host, guardian, tasks: TaskTracker::new(), shared: Arc::new(shared) };
-        let client = Self { inner: Arc::new(inner) };
-        let mut slots = client.inner.slots();
-        slots.extend(entries.into_iter().map(|entry| client.inner.slot(Arc::new(entry), None)));
-        drop(slots);
-        client
+        });
+        let slots = entries.into_iter().map(|entry| inner.slot(Arc::new(entry), None));
+        inner.slots().extend(slots);
+        Self { inner }
     }
 
     /// An immutable snapshot of the registered tools.
     pub fn registry(&self) -> Arc<Registry> {
-        self.inner.shared.registry.load_full()
+        self.inner.registry.load_full()
     }
 
     /// Receives a new version number whenever the registry changes.
     pub fn registry_changes(&self) -> watch::Receiver<u64> {
-        self.inner.shared.version.subscribe()
+        self.inner.version.subscribe()
     }
 
     /// The status of each server, in the order of the configuration.
@@ -227,7 +220,7 @@ impl Client {
                     }
                 }
             }
-            utility => utility::run(&handle, name, utility, &arguments, &options).await,
+            utility => library::run_utility(&handle, name, utility, &arguments, &options).await,
         };
         outcome.map(|outcome| outcome.redacted(&self.inner.host.redactor))
     }
@@ -278,7 +271,7 @@ impl Client {
         for gone in old.into_values() {
             gone.handle.stop.cancel();
         }
-        self.inner.shared.rebuild(&slots);
+        self.inner.rebuild(&slots);
         report
     }
 
@@ -317,12 +310,16 @@ impl Client {
 
 impl Inner {
     /// Starts the supervisor of a server, after the server it replaces has stopped.
-    fn slot(&self, entry: Arc<ServerEntry>, replaced: Option<ServerHandle>) -> ServerSlot {
-        let id = self.shared.next_slot.fetch_add(1, Ordering::Relaxed);
-        let shared = Arc::downgrade(&self.shared);
+    fn slot(
+        self: &Arc<Self>,
+        entry: Arc<ServerEntry>,
+        replaced: Option<ServerHandle>,
+    ) -> ServerSlot {
+        let id = self.next_slot.fetch_add(1, Ordering::Relaxed);
+        let weak = Arc::downgrade(self);
         let publish: PublishTools = Arc::new(move |part| {
-            if let Some(shared) = shared.upgrade() {
-                shared.publish(id, part);
+            if let Some(inner) = weak.upgrade() {
+                inner.publish(id, part);
             }
         });
         let (supervisor, handle) = Supervisor::new(
@@ -343,7 +340,7 @@ impl Inner {
     }
 
     fn slots(&self) -> MutexGuard<'_, Vec<ServerSlot>> {
-        lock(&self.shared.slots)
+        lock(&self.slots)
     }
 
     fn stop(&self) {
@@ -351,17 +348,9 @@ impl Inner {
             slot.handle.stop.cancel();
         }
     }
-}
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-impl Shared {
     fn publish(&self, id: u64, part: Option<Arc<ServerTools>>) {
-        let mut slots = lock(&self.slots);
+        let mut slots = self.slots();
         let Some(slot) = slots.iter_mut().find(|slot| slot.id == id) else { return };
         if slot.part.is_none() && part.is_none() {
             return;
@@ -375,5 +364,11 @@ impl Shared {
             slots.iter().filter_map(|slot| slot.part.clone()).collect();
         self.registry.store(Arc::new(Registry::assemble(&parts)));
         self.version.send_modify(|version| *version += 1);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop();
     }
 }

@@ -40,8 +40,6 @@ pub enum Error {
     BadUrl { url: String, reason: String },
     #[error("header `{name}` {reason}")]
     BadHeader { name: String, reason: &'static str },
-    #[error("proxy `{proxy}` {reason}")]
-    BadProxy { proxy: String, reason: &'static str },
 
     #[error("the server {exit}{output}")]
     Exited { exit: ProcessExit, output: ServerOutput },
@@ -172,7 +170,6 @@ impl Error {
             | Self::NoAuthorities { .. }
             | Self::BadUrl { .. }
             | Self::BadHeader { .. }
-            | Self::BadProxy { .. }
             | Self::NotMcp { .. }
             | Self::Preflight { .. }
             | Self::Redirect { .. }
@@ -232,32 +229,7 @@ impl Error {
                 | Self::Unsent
         )
     }
-}
 
-fn is_transient(kind: io::ErrorKind) -> bool {
-    matches!(
-        kind,
-        io::ErrorKind::WouldBlock
-            | io::ErrorKind::ResourceBusy
-            | io::ErrorKind::ExecutableFileBusy
-            | io::ErrorKind::OutOfMemory
-            | io::ErrorKind::Interrupted
-    )
-}
-
-impl From<oauth::Error> for Error {
-    fn from(error: oauth::Error) -> Self {
-        Self::OAuth(Box::new(error))
-    }
-}
-
-impl From<DecodeError> for Error {
-    fn from(error: DecodeError) -> Self {
-        Self::malformed(error.to_string())
-    }
-}
-
-impl Error {
     /// Redacts every text that came from a peer.
     #[must_use]
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
@@ -306,21 +278,37 @@ impl Error {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProcessExit {
-    Status(i32),
-    Signal(i32),
-    Unknown,
+fn is_transient(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::WouldBlock
+            | io::ErrorKind::ResourceBusy
+            | io::ErrorKind::ExecutableFileBusy
+            | io::ErrorKind::OutOfMemory
+            | io::ErrorKind::Interrupted
+    )
 }
 
-impl fmt::Display for ProcessExit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Status(status) => write!(f, "exited with status {status}"),
-            Self::Signal(signal) => write!(f, "was killed by signal {signal}"),
-            Self::Unknown => f.write_str("exited"),
-        }
+impl From<oauth::Error> for Error {
+    fn from(error: oauth::Error) -> Self {
+        Self::OAuth(Box::new(error))
     }
+}
+
+impl From<DecodeError> for Error {
+    fn from(error: DecodeError) -> Self {
+        Self::malformed(error.to_string())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ProcessExit {
+    #[error("exited with status {0}")]
+    Status(i32),
+    #[error("was killed by signal {0}")]
+    Signal(i32),
+    #[error("exited")]
+    Unknown,
 }
 
 /// The output of a local server that explains its failure.

@@ -38,7 +38,8 @@ impl fmt::Debug for InstallLink {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum LinkError {
     #[error("not an install link; expected `agent://mcp/install?name=NAME&config=CONFIG`")]
     NotALink,
@@ -90,16 +91,7 @@ pub enum ShapeError {
 impl LinkError {
     /// The stable code for programs.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::NotALink => "not_a_link",
-            Self::InvalidName => "invalid_name",
-            Self::MissingConfig => "missing_config",
-            Self::PayloadTooLarge => "payload_too_large",
-            Self::BadEncoding(_) => "bad_encoding",
-            Self::NotAnObject => "not_an_object",
-            Self::InvalidShape(_) => "invalid_shape",
-            Self::InvalidUrl { .. } => "invalid_url",
-        }
+        self.into()
     }
 }
 

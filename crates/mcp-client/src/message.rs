@@ -5,8 +5,8 @@
 //! [`Message::Malformed`] or [`Message::Noise`], with the id it answers if that can be read at all.
 
 mod outgoing;
-mod raw_message;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-pub(crate) use outgoing::{Params, RequestMeta, notification, reply_error, reply_result, request};
+pub(crate) use outgoing::{Params, notification, reply, request};
 
 const MAX_PEER_MESSAGE_BYTES: usize = 64 * 1024;
 const MAX_BATCH: usize = 1000;
@@ -32,10 +32,6 @@ impl RawJson {
     /// The parsed value; null if the text is not valid.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.0).unwrap_or(Value::Null)
-    }
-
-    pub fn from_value(value: &Value) -> Self {
-        Self(Bytes::from(value.to_string()))
     }
 
     fn slice(whole: &Bytes, part: &RawValue) -> Self {
@@ -150,7 +146,43 @@ pub(crate) fn parse(text: &Bytes, mut each: impl FnMut(Message)) {
 
 /// Parses a text that is exactly one message, the usual case.
 pub(crate) fn parse_single(text: &Bytes) -> Option<Message> {
-    raw_message::parse(text).ok().map(|envelope| envelope.classify(text))
+    // The last of duplicate keys counts.
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(text).ok()?;
+    Some(classify(&fields, text))
+}
+
+fn classify(fields: &BTreeMap<String, &RawValue>, whole: &Bytes) -> Message {
+    let present = |key: &str| fields.get(key).copied();
+    let not_null = |key: &str| present(key).filter(|value| value.get() != "null");
+    let (id, error) = (not_null("id"), not_null("error"));
+    // Some peers write every key they know: a message with an outcome is a response.
+    let answers = id.is_some() && (not_null("result").is_some() || error.is_some());
+    if let Some(method) = not_null("method").filter(|_| !answers) {
+        let Ok(method) = serde_json::from_str::<String>(method.get()) else {
+            return Message::Malformed { id: None, reason: "`method` is not a string" };
+        };
+        let params = present("params").map(|params| RawJson::slice(whole, params));
+        return match id {
+            Some(id) => Message::Request { id: RawJson::slice(whole, id), method, params },
+            None => Message::Notification { method, params },
+        };
+    }
+    let outcome = match (error, present("result")) {
+        (Some(error), _) => Some(Err(RpcError::lenient(error.get()))),
+        (None, Some(result)) => Some(Ok(RawJson::slice(whole, result))),
+        (None, None) => None,
+    };
+    match (id.map(request_id), outcome) {
+        (Some(Some(id)), Some(outcome)) => Message::Response { id, outcome },
+        (None, Some(Err(error))) => Message::UnattributedError { error },
+        (Some(id), None) => {
+            Message::Malformed { id, reason: "response with neither result nor error" }
+        }
+        (Some(None), Some(_)) => {
+            Message::Malformed { id: None, reason: "response to an unknown id" }
+        }
+        (None, _) => Message::Malformed { id: None, reason: "neither a method nor an id" },
+    }
 }
 
 fn batch(text: &Bytes, each: &mut impl FnMut(Message)) {

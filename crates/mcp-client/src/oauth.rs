@@ -25,7 +25,6 @@ mod token;
 mod token_store;
 
 pub use self::account::{Account, Grant, LogoutReport, SignInStatus};
-pub use self::assertion::SigningKey;
 pub use self::credentials::ClientKind;
 pub use self::identification::LoginFrontend;
 pub use self::login::{DeviceCode, DeviceCodeDisplay, LoginOptions};

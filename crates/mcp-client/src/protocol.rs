@@ -1,6 +1,5 @@
 //! Protocol versions, their two eras, and the parameters of `initialize`.
 
-use std::fmt;
 use std::path::Path;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
@@ -18,22 +17,14 @@ pub const STATELESS_VERSION: &str = "2026-07-28";
 /// The extension by which a stateless server may run a call as a task.
 pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Era {
     /// A handshake, then a session.
     #[default]
     Legacy,
     /// Every request is self-contained.
     Stateless,
-}
-
-impl fmt::Display for Era {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Legacy => "legacy",
-            Self::Stateless => "stateless",
-        })
-    }
 }
 
 /// The client capabilities for this server: those of the host, roots where the entry allows them,

@@ -2,12 +2,12 @@
 //!
 //! Each session has one router. The task that reads a response wakes its caller directly; progress
 //! extends call timeouts; everything else goes to the session through a bounded channel. Floods are
-//! cheap: a changed list is one bit, and messages that do not fit into the channel are counted and
+//! cheap: a changed list is one mark, and messages that do not fit into the channel are counted and
 //! dropped.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -64,18 +64,6 @@ impl CloseReason {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ListChanges(u8);
-
-impl ListChanges {
-    const TOOLS: u8 = 1;
-    const OTHERS: u8 = 2;
-
-    pub(crate) fn tools(self) -> bool {
-        self.0 & Self::TOOLS != 0
-    }
-}
-
 pub(crate) struct Router {
     waiting: Mutex<BTreeMap<u64, PendingRequest>>,
     closed: OnceLock<CloseReason>,
@@ -83,8 +71,8 @@ pub(crate) struct Router {
     /// Requests and notifications for the session.
     events: mpsc::Sender<Message>,
     dropped: AtomicU64,
-    changed: AtomicU8,
-    change: Notify,
+    tools_changed: AtomicBool,
+    list_changed: Notify,
     answering: AtomicUsize,
     /// A task of the server changed: poll it now.
     pub(crate) task_changed: Notify,
@@ -109,16 +97,16 @@ pub(crate) enum RequestKind {
     Subscription,
 }
 
-/// The time of the last activity of a call.
+/// The time of the last activity of a call or a server.
 #[derive(Debug)]
 pub(crate) struct LastActivity(Mutex<Instant>);
 
 impl LastActivity {
-    fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Self(Mutex::new(Instant::now()))
     }
 
-    fn touch(&self) {
+    pub(crate) fn touch(&self) {
         *lock(&self.0) = Instant::now();
     }
 
@@ -153,8 +141,8 @@ impl Router {
             over: Notify::new(),
             events,
             dropped: AtomicU64::new(0),
-            changed: AtomicU8::new(0),
-            change: Notify::new(),
+            tools_changed: AtomicBool::new(false),
+            list_changed: Notify::new(),
             answering: AtomicUsize::new(0),
             task_changed: Notify::new(),
             watched: Mutex::default(),
@@ -221,17 +209,16 @@ impl Router {
     }
 
     fn notified(&self, method: String, params: Option<RawJson>) {
-        let bit = match method.as_str() {
-            "notifications/progress" => return self.progressed(params.as_ref()),
-            "notifications/tasks/status" => return self.task_changed.notify_one(),
-            "notifications/resources/updated" => return self.resource_updated(params.as_ref()),
-            "notifications/tools/list_changed" => ListChanges::TOOLS,
+        match method.as_str() {
+            "notifications/progress" => self.progressed(params.as_ref()),
+            "notifications/tasks/status" => self.task_changed.notify_one(),
+            "notifications/resources/updated" => self.resource_updated(params.as_ref()),
+            "notifications/tools/list_changed" => self.all_changed(),
             "notifications/prompts/list_changed" | "notifications/resources/list_changed" => {
-                ListChanges::OTHERS
+                self.list_changed.notify_one();
             }
-            _ => return self.push(Message::Notification { method, params }),
-        };
-        self.list_changed(bit);
+            _ => self.push(Message::Notification { method, params }),
+        }
     }
 
     fn progressed(&self, params: Option<&RawJson>) {
@@ -280,23 +267,14 @@ impl Router {
     }
 
     pub(crate) fn all_changed(&self) {
-        self.list_changed(ListChanges::TOOLS | ListChanges::OTHERS);
+        self.tools_changed.store(true, Ordering::Release);
+        self.list_changed.notify_one();
     }
 
-    fn list_changed(&self, bits: u8) {
-        self.changed.fetch_or(bits, Ordering::AcqRel);
-        self.change.notify_one();
-    }
-
-    /// Waits for a changed list and resets the marks.
-    pub(crate) async fn changed(&self) -> ListChanges {
-        loop {
-            let bits = self.changed.swap(0, Ordering::AcqRel);
-            if bits != 0 {
-                return ListChanges(bits);
-            }
-            self.change.notified().await;
-        }
+    /// Waits for a changed list. Whether the tools changed since the last call.
+    pub(crate) async fn changed(&self) -> bool {
+        self.list_changed.notified().await;
+        self.tools_changed.swap(false, Ordering::AcqRel)
     }
 
     /// Closes the session: pending and later requests fail with the reason.

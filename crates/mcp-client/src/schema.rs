@@ -8,7 +8,6 @@ mod quick_check;
 mod reference;
 mod repair_rules;
 mod root;
-mod token_estimate;
 mod union;
 mod validate;
 mod walk;
@@ -18,8 +17,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-pub use token_estimate::estimate_tokens;
-pub(crate) use token_estimate::tokens_of_bytes;
 pub use validate::violation;
 
 pub const MAX_NOTES: usize = 8;
@@ -29,6 +26,9 @@ type Object = Map<String, Value>;
 const MAX_ROUNDS: usize = 12;
 /// In this round, self-references at the root are removed.
 const LAST_PATIENT_ROUND: usize = 8;
+
+const BYTES_PER_TOKEN: usize = 4;
+const TOKENS_AROUND_A_TOOL: usize = 12;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepairedSchema {
@@ -82,7 +82,7 @@ impl ModelSchema {
             let RepairedSchema { schema, notes } = repair(schema);
             (Arc::new(schema), notes)
         };
-        Self { compact_bytes: token_estimate::compact_bytes(&schema), schema, notes }
+        Self { compact_bytes: compact_bytes(&schema), schema, notes }
     }
 }
 
@@ -120,6 +120,37 @@ impl RepairLog {
             notes.push(format!("{} more changes", self.more));
         }
         notes
+    }
+}
+
+/// Estimates the tokens that a tool with so many bytes of name, description and schema costs.
+///
+/// A rule of thumb to compare servers: four bytes of name, description and compact JSON schema
+/// per token, rounded up, plus a dozen for what an API adds around each tool. Tokenizers
+/// differ by more than this error; the estimate must be the same everywhere and cheap.
+pub(crate) fn estimate_tokens(bytes: usize) -> u32 {
+    let tokens = bytes.div_ceil(BYTES_PER_TOKEN) + TOKENS_AROUND_A_TOOL;
+    u32::try_from(tokens).unwrap_or(u32::MAX)
+}
+
+/// The length as compact JSON; escapes in strings count as one byte.
+fn compact_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(true) => 4,
+        Value::Bool(false) => 5,
+        Value::Number(number) => match number.as_u64() {
+            Some(number) => number.checked_ilog10().map_or(1, |digits| digits as usize + 1),
+            None => number.to_string().len(),
+        },
+        Value::String(text) => text.len() + 2,
+        // Brackets and commas.
+        Value::Array(list) => {
+            list.iter().map(|inner| compact_bytes(inner) + 1).sum::<usize>().max(1) + 1
+        }
+        Value::Object(object) => {
+            let fields = object.iter().map(|(key, inner)| key.len() + compact_bytes(inner) + 4);
+            fields.sum::<usize>().max(1) + 1
+        }
     }
 }
 

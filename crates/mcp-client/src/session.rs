@@ -4,7 +4,6 @@
 //! that reaches the server when the caller drops it.
 
 mod call;
-mod call_options;
 mod connect;
 mod handshake;
 mod input_rounds;
@@ -24,20 +23,20 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
 pub use self::call::CallReply;
-pub use self::call_options::CallOptions;
 pub use self::connect::{ConnectStep, StepObserver};
 pub(crate) use self::connect::{ReconnectState, SessionConnector};
+use self::response_cache::ResponseCache;
 pub(crate) use self::task::PolledTask;
 pub use self::task::{StartedTask, TaskState, TaskStatus};
 use crate::config::ServerEntry;
 use crate::error::Error;
 use crate::host::Host;
-use crate::message::{self, Params, RawJson, RequestMeta};
+use crate::message::{self, Params, RawJson};
 use crate::oauth::credentials::Credentials;
 use crate::oauth::login::InteractiveSignIn;
 use crate::protocol::Era;
 use crate::redact::Redactor;
-use crate::router::{CloseReason, ListChanges, ProgressSink, RequestKind, Router};
+use crate::router::{CloseReason, ProgressSink, RequestKind, Router};
 use crate::server_log::ServerLog;
 use crate::transport::{Connection, OutgoingRequest, spawn_detached};
 
@@ -91,12 +90,12 @@ struct Inner {
     tasks: TaskTracker,
     handshake: OnceLock<HandshakeResult>,
     /// The `_meta` fields of every request.
-    common_meta: OnceLock<String>,
+    common_meta: OnceLock<Params>,
     next_id: AtomicU64,
     active_calls: AtomicUsize,
     /// Requests to cancel tasks, which the session finishes before it closes.
     cancellations: TaskTracker,
-    cache: response_cache::ResponseCache,
+    cache: ResponseCache,
     /// Opened with the first log message of the server.
     log: Mutex<Option<ServerLog>>,
     began: Instant,
@@ -228,7 +227,8 @@ impl Session {
         self.inner.router.close(CloseReason::SessionGone);
     }
 
-    pub(crate) async fn changed(&self) -> ListChanges {
+    /// Waits for a changed list. Whether the tools changed.
+    pub(crate) async fn changed(&self) -> bool {
         self.inner.router.changed().await
     }
 
@@ -276,15 +276,14 @@ impl Inner {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
         let mut waiter = self.router.register(id, progress, RequestKind::Call);
-        let meta = RequestMeta {
-            common: self.common_meta.get().map_or("", String::as_str),
-            progress_token: matches!(method, "tools/call" | "resources/read" | "prompts/get")
-                .then_some(progress_token.unwrap_or(id)),
-        };
-        let body = message::request(id, method, params, meta);
+        let mut meta = self.common_meta.get().cloned().unwrap_or_default();
+        if matches!(method, "tools/call" | "resources/read" | "prompts/get") {
+            meta = meta.with("progressToken", &progress_token.unwrap_or(id));
+        }
+        let body = message::request(id, method, params, &meta);
         let outgoing = OutgoingRequest { id, method, body, headers: headers.clone() };
         let mut cancellation = CancelOnDrop {
-            inner: self,
+            inner: Arc::clone(self),
             id,
             notify: !matches!(method, "initialize" | "server/discover"),
         };
@@ -387,14 +386,48 @@ pub(crate) fn deadline_after(moment: Instant, wait: Duration) -> Instant {
     moment + wait.min(AGE)
 }
 
-/// Cancels a request that timed out or whose caller dropped it.
-struct CancelOnDrop<'a> {
-    inner: &'a Arc<Inner>,
+#[derive(Clone, Default)]
+pub struct CallOptions {
+    pub progress: Option<ProgressSink>,
+    /// Overrides the idle timeout of the entry.
+    pub timeout: Option<Duration>,
+    /// The [digest](crate::tool::Tool::digest) of the approved definition; a tool whose definition
+    /// has changed is not called. Without it the host is asked if the server is untrusted.
+    pub approved: Option<String>,
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+/// The mark of a running call.
+#[derive(Debug)]
+struct ActiveCall(Arc<Inner>);
+
+impl ActiveCall {
+    fn new(inner: &Arc<Inner>) -> Self {
+        inner.active_calls.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(inner))
+    }
+}
+
+impl Drop for ActiveCall {
+    fn drop(&mut self) {
+        self.0.active_calls.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Forgets a request at its end, and cancels one that timed out or whose caller dropped it.
+#[derive(Debug)]
+struct CancelOnDrop {
+    inner: Arc<Inner>,
     id: u64,
     notify: bool,
 }
 
-impl Drop for CancelOnDrop<'_> {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.inner.router.forget(self.id);
         if self.notify {

@@ -1,6 +1,5 @@
 //! Supervision of servers: one task per server connects it, watches it, and reconnects it.
 
-mod circuit_breaker;
 mod handle;
 mod task;
 mod tool_cache;
@@ -36,32 +35,28 @@ pub(crate) fn backoff(failures: u32) -> Duration {
 
 /// The state of a server. A degraded one may still answer calls, a parked one is tried again later,
 /// and a recycled one starts with the next call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum ServerState {
     Disabled,
     Connecting,
     Ready,
-    Degraded { reason: String },
-    Parked { reason: String, next_try: Instant },
-    NeedsSignIn { reason: String },
+    Degraded {
+        reason: String,
+    },
+    Parked {
+        reason: String,
+        next_try: Instant,
+    },
+    #[strum(serialize = "needs sign-in")]
+    NeedsSignIn {
+        reason: String,
+    },
     Recycled,
     Stopped,
 }
 
 impl ServerState {
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Disabled => "disabled",
-            Self::Connecting => "connecting",
-            Self::Ready => "ready",
-            Self::Degraded { .. } => "degraded",
-            Self::Parked { .. } => "parked",
-            Self::NeedsSignIn { .. } => "needs sign-in",
-            Self::Recycled => "recycled",
-            Self::Stopped => "stopped",
-        }
-    }
-
     /// The reason of a bad state.
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -80,7 +75,7 @@ impl ServerState {
 
 impl fmt::Display for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())?;
+        f.write_str(self.into_str())?;
         if let Some(reason) = self.reason() {
             write!(f, ": {reason}")?;
         }

@@ -11,6 +11,8 @@ pub(crate) mod sse;
 pub(crate) mod stdio;
 pub(crate) mod tls;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use tokio_util::task::TaskTracker;
 
@@ -25,10 +27,11 @@ pub(crate) fn spawn_detached(tasks: &TaskTracker, work: impl Future<Output = ()>
     }
 }
 
+#[derive(Clone)]
 pub(crate) enum Connection {
-    Stdio(stdio::StdioConnection),
-    Http(http::HttpConnection),
-    Sse(sse::SseConnection),
+    Stdio(Arc<stdio::StdioConnection>),
+    Http(Arc<http::HttpConnection>),
+    Sse(Arc<sse::SseConnection>),
 }
 
 #[derive(Debug)]

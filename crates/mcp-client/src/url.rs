@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use http::Uri;
-use http::uri::{PathAndQuery, Scheme};
+use http::uri::Scheme;
 
 /// The hosts of a redirect that reaches this machine without a proxy.
 pub(crate) const LOOPBACK_HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
@@ -76,11 +76,7 @@ fn is_shared(v4: Ipv4Addr) -> bool {
 }
 
 pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
-    let port = |uri: &Uri| {
-        uri.port_u16().unwrap_or(if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 })
-    };
-    let host = |uri: &Uri| uri.host().unwrap_or_default().to_ascii_lowercase();
-    one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
+    origin(one) == origin(other)
 }
 
 /// Whether a redirect leads from a public host to a private one (SSRF).
@@ -88,26 +84,11 @@ pub(crate) fn enters_private_network(from: &Uri, to: &Uri) -> bool {
     !is_private(bare_host(from)) && is_private(bare_host(to))
 }
 
+/// The http or https URL of a reference in a document at `base`, without its fragment.
 pub(crate) fn resolve_reference(base: &Uri, reference: &str) -> Option<Uri> {
-    let reference = reference.trim().split('#').next().unwrap_or_default();
-    if reference.contains("://") {
-        let uri: Uri = reference.parse().ok()?;
-        return matches!(uri.scheme_str(), Some("http" | "https")).then_some(uri);
-    }
-    let mut parts = base.clone().into_parts();
-    if let Some(rest) = reference.strip_prefix("//") {
-        return format!("{}://{rest}", base.scheme_str()?).parse().ok();
-    }
-    let path = if reference.starts_with('/') {
-        reference.to_owned()
-    } else if reference.starts_with('?') || reference.is_empty() {
-        format!("{}{reference}", base.path())
-    } else {
-        let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
-        format!("{folder}/{reference}")
-    };
-    parts.path_and_query = Some(path.parse::<PathAndQuery>().ok()?);
-    Uri::from_parts(parts).ok()
+    let mut url = ::url::Url::parse(&base.to_string()).ok()?.join(reference).ok()?;
+    url.set_fragment(None);
+    if matches!(url.scheme(), "http" | "https") { url.as_str().parse().ok() } else { None }
 }
 
 /// A URL without its query, which may hold secrets.
@@ -128,11 +109,8 @@ pub(crate) fn origin(address: &Uri) -> String {
 
 /// Whether secrets may be sent to a URL: https, or loopback.
 pub(crate) fn is_secure(address: &Uri) -> bool {
-    match address.scheme() {
-        Some(scheme) if *scheme == Scheme::HTTPS => true,
-        Some(scheme) if *scheme == Scheme::HTTP => is_loopback(bare_host(address)),
-        _ => false,
-    }
+    let is_plain = address.scheme() == Some(&Scheme::HTTP);
+    address.scheme() == Some(&Scheme::HTTPS) || is_plain && is_loopback(bare_host(address))
 }
 
 /// Why this is not a valid server URL; `None` if it is.

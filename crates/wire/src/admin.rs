@@ -6,6 +6,7 @@ mod team;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 pub use self::team::{NewTeam, TeamPatch, TeamView};
 pub use crate::account::MAX_AMOUNT_MICROS;
@@ -74,8 +75,9 @@ pub struct MemberPatch {
 const MEMBER_ID: &str = "^mem_[1-9][0-9]{0,17}$";
 
 /// What a member may do besides sending requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 #[schemars(inline)]
 pub enum RoleWord {
     /// Nothing.
@@ -84,17 +86,6 @@ pub enum RoleWord {
     Manager,
     /// Use the web pages of operators.
     Operator,
-}
-
-impl RoleWord {
-    /// As written in a body.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Member => "member",
-            Self::Manager => "manager",
-            Self::Operator => "operator",
-        }
-    }
 }
 
 /// Money that a member or a team paid in.
@@ -136,8 +127,9 @@ pub struct Adjustment {
 const PLAIN: &str = r"^[^\s\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f])?$";
 
 /// What a key may be used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 #[schemars(inline)]
 pub enum ScopeWord {
     /// Listing models.
@@ -156,22 +148,6 @@ pub enum ScopeWord {
     Fetch,
     /// The MCP endpoint.
     Mcp,
-}
-
-impl ScopeWord {
-    /// As written in a body.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Models => "models",
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-            Self::Research => "research",
-            Self::Media => "media",
-            Self::Search => "search",
-            Self::Fetch => "fetch",
-            Self::Mcp => "mcp",
-        }
-    }
 }
 
 /// A key to create or to change. What is absent stays; of a new key, it is everything, with the limits of

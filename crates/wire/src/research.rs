@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use strum::Display;
 
 use crate::whole::optional_whole;
 
@@ -40,8 +41,9 @@ pub struct ResearchRequest {
 }
 
 /// How thorough a job is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Display)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Depth {
     /// A few pages.
     Quick,
@@ -49,17 +51,6 @@ pub enum Depth {
     Standard,
     /// Many, in several rounds.
     Deep,
-}
-
-impl Depth {
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Standard => "standard",
-            Self::Deep => "deep",
-        }
-    }
 }
 
 /// A research job.

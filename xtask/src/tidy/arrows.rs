@@ -28,7 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("gateway-store", &["ledger"]),
     ("ledger", &[]),
     ("local-model", &[]),
-    ("mcp-client", &["pages", "settings"]),
+    ("mcp-client", &["pages", "settings", "wire"]),
     ("pages", &[]),
     ("settings", &[]),
     ("task-loop", &["document-parser", "ledger", "mcp-client", "usage-metrics", "wire"]),

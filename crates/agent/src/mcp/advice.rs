@@ -42,9 +42,6 @@ pub(crate) fn advice(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         Error::BadUrl { .. } | Error::BadHeader { .. } => {
             one(format!("correct `mcp_servers.{name}` in config.yaml"))
         }
-        Error::BadProxy { .. } => {
-            one("correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY in your environment")
-        }
         Error::Exited { .. } | Error::OutputClosed { .. } => {
             one(format!("run its command directly to see its output: {}", command_line(entry)))
         }

@@ -69,7 +69,7 @@ impl Research {
         let price = price_micros(&self.config, depth, &model.id);
         let pages = asked.max_sources.unwrap_or(preset.pages).min(preset.pages);
         let request = Request {
-            depth: depth.as_str().to_owned(),
+            depth: depth.to_string(),
             bounds: Bounds {
                 rounds: preset.rounds,
                 queries: preset.queries,

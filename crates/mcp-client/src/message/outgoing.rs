@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::RpcError;
 
-/// The `params` of a request: fields in insertion order.
+/// The `params` of a request, or other fields of a message, in insertion order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Params {
     /// `"key":value` pairs joined by commas.
@@ -28,79 +28,46 @@ impl Params {
             self.fields.push(',');
         }
         self.fields.reserve(key.len() + json.len() + 4);
-        push_string(&mut self.fields, key);
+        self.fields.push_str(&Value::from(key).to_string());
         self.fields.push(':');
         self.fields.push_str(json);
         self
     }
+
+    /// Adds an object with these fields, unless it is empty.
+    #[must_use]
+    pub(crate) fn with_object(self, key: &str, object: &Self) -> Self {
+        match object.fields.as_str() {
+            "" => self,
+            fields => self.with_raw(key, &format!("{{{fields}}}")),
+        }
+    }
+
+    /// The line feed ends a message on stdio and is white space to the other transports.
+    fn into_bytes(self) -> Bytes {
+        Bytes::from(format!("{{{}}}\n", self.fields))
+    }
 }
 
-/// The `_meta` of a request: the fields that all requests of a session share, and the progress
-/// token.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RequestMeta<'a> {
-    /// `"key":value` pairs joined by commas.
-    pub(crate) common: &'a str,
-    pub(crate) progress_token: Option<u64>,
-}
-
-pub(crate) fn request(id: u64, method: &str, params: &Params, meta: RequestMeta<'_>) -> Bytes {
-    message(Some(id), method, params, meta)
+/// A request; `meta` are the fields of its `_meta`.
+pub(crate) fn request(id: u64, method: &str, params: &Params, meta: &Params) -> Bytes {
+    let params = params.clone().with_object("_meta", meta);
+    message().with("id", &id).with("method", method).with_object("params", &params).into_bytes()
 }
 
 pub(crate) fn notification(method: &str, params: &Params) -> Bytes {
-    message(None, method, params, RequestMeta::default())
+    message().with("method", method).with_object("params", params).into_bytes()
 }
 
-/// The line feed ends a message on stdio and is white space to the other transports.
-fn message(id: Option<u64>, method: &str, params: &Params, meta: RequestMeta<'_>) -> Bytes {
-    let mut text =
-        String::with_capacity(96 + method.len() + params.fields.len() + meta.common.len());
-    text.push_str("{\"jsonrpc\":\"2.0\",");
-    if let Some(id) = id {
-        text.push_str(&format!("\"id\":{id},"));
-    }
-    text.push_str("\"method\":");
-    push_string(&mut text, method);
-    let has_meta = meta.progress_token.is_some() || !meta.common.is_empty();
-    if has_meta || !params.fields.is_empty() {
-        text.push_str(",\"params\":{");
-        text.push_str(&params.fields);
-        if has_meta {
-            push_meta(&mut text, meta, params.fields.is_empty());
-        }
-        text.push('}');
-    }
-    text.push_str("}\n");
-    Bytes::from(text)
+pub(crate) fn reply(id: &str, answer: &Result<Value, RpcError>) -> Bytes {
+    let message = message().with_raw("id", id);
+    let message = match answer {
+        Ok(result) => message.with("result", result),
+        Err(error) => message.with("error", error),
+    };
+    message.into_bytes()
 }
 
-fn push_meta(text: &mut String, meta: RequestMeta<'_>, first: bool) {
-    if !first {
-        text.push(',');
-    }
-    text.push_str("\"_meta\":{");
-    text.push_str(meta.common);
-    if let Some(token) = meta.progress_token {
-        if !meta.common.is_empty() {
-            text.push(',');
-        }
-        text.push_str("\"progressToken\":");
-        text.push_str(&token.to_string());
-    }
-    text.push('}');
-}
-
-pub(crate) fn reply_result(id: &str, result: &Value) -> Bytes {
-    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n"))
-}
-
-pub(crate) fn reply_error(id: &str, error: &RpcError) -> Bytes {
-    let body = serde_json::to_value(error).unwrap_or_default();
-    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{body}}}\n"))
-}
-
-fn push_string(text: &mut String, value: &str) {
-    // A string always serializes.
-    text.push_str(&serde_json::to_string(value).unwrap_or_default());
+fn message() -> Params {
+    Params::default().with("jsonrpc", "2.0")
 }

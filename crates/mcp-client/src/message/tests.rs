@@ -139,8 +139,8 @@ fn requests_of_the_peer_keep_their_id() {
 #[test]
 fn written_messages_are_valid() {
     let params = Params::default().with("name", "a\"b").with_raw("arguments", r#"{"x":1}"#);
-    let meta = RequestMeta { common: r#""v":"1""#, progress_token: Some(9) };
-    let text = request(9, "tools/call", &params, meta);
+    let meta = Params::default().with("v", "1").with("progressToken", &9);
+    let text = request(9, "tools/call", &params, &meta);
     let value: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(
         value,
@@ -152,11 +152,11 @@ fn written_messages_are_valid() {
     );
     assert!(text.ends_with(b"}\n"));
     assert_eq!(
-        &request(1, "ping", &Params::default(), RequestMeta::default())[..],
+        &request(1, "ping", &Params::default(), &Params::default())[..],
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"
     );
     assert_eq!(
-        &reply_error("\"x\"", &RpcError::new(-32601, "no"))[..],
+        &reply("\"x\"", &Err(RpcError::new(-32601, "no")))[..],
         b"{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"error\":{\"code\":-32601,\"message\":\"no\"}}\n"
     );
 }

@@ -16,7 +16,7 @@ use super::oauth_http::{FormTarget, REQUEST_TIMEOUT};
 use super::token_store::StoredTokens;
 use crate::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry};
 use crate::host::{Browser, Host};
-use crate::message::{self, RequestMeta};
+use crate::message::{self, Params};
 use crate::protocol::initialize_params;
 use crate::transport::http_client::{EVENTS, HttpClient, JSON, JSON_OR_EVENTS, challenges};
 
@@ -159,7 +159,7 @@ impl Account {
             }
             HttpTransport::Streamable => {
                 let params = initialize_params(&self.entry, &self.host);
-                let body = message::request(0, "initialize", &params, RequestMeta::default());
+                let body = message::request(0, "initialize", &params, &Params::default());
                 let headers = [(ACCEPT, JSON_OR_EVENTS), (CONTENT_TYPE, JSON)];
                 (Method::POST, HeaderMap::from_iter(headers), body)
             }

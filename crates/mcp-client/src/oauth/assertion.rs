@@ -1,6 +1,5 @@
 //! Client assertions: JSON Web Tokens that authenticate a client (RFC 7523).
 
-use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
@@ -19,11 +18,7 @@ use crate::error::oauth::Error;
 
 const LIFETIME_SECONDS: u64 = 60;
 
-pub struct SigningKey {
-    pair: SigningKeyPair,
-}
-
-enum SigningKeyPair {
+pub(crate) enum SigningKey {
     P256(EcdsaKeyPair),
     P384(EcdsaKeyPair),
     Ed25519(Ed25519KeyPair),
@@ -32,29 +27,26 @@ enum SigningKeyPair {
 
 impl SigningKey {
     /// Parses an unencrypted PEM file: PKCS#8, or PKCS#1 for RSA.
-    pub fn read(pem: &[u8]) -> Result<Self, &'static str> {
+    pub(crate) fn read(pem: &[u8]) -> Result<Self, &'static str> {
         let key =
             PrivateKeyDer::from_pem_slice(pem).map_err(|_| "it contains no PEM private key")?;
         let random = SystemRandom::new();
         let document = key.secret_der();
         let pair = match &key {
-            PrivateKeyDer::Pkcs1(_) => RsaKeyPair::from_der(document).map(SigningKeyPair::Rsa).ok(),
+            PrivateKeyDer::Pkcs1(_) => RsaKeyPair::from_der(document).map(Self::Rsa).ok(),
             PrivateKeyDer::Pkcs8(_) => {
                 let curve = |algorithm| EcdsaKeyPair::from_pkcs8(algorithm, document, &random).ok();
                 curve(&ECDSA_P256_SHA256_FIXED_SIGNING)
-                    .map(SigningKeyPair::P256)
-                    .or_else(|| curve(&ECDSA_P384_SHA384_FIXED_SIGNING).map(SigningKeyPair::P384))
+                    .map(Self::P256)
+                    .or_else(|| curve(&ECDSA_P384_SHA384_FIXED_SIGNING).map(Self::P384))
                     .or_else(|| {
-                        Ed25519KeyPair::from_pkcs8_maybe_unchecked(document)
-                            .map(SigningKeyPair::Ed25519)
-                            .ok()
+                        Ed25519KeyPair::from_pkcs8_maybe_unchecked(document).map(Self::Ed25519).ok()
                     })
-                    .or_else(|| RsaKeyPair::from_pkcs8(document).map(SigningKeyPair::Rsa).ok())
+                    .or_else(|| RsaKeyPair::from_pkcs8(document).map(Self::Rsa).ok())
             }
             _ => None,
         };
-        let known = "unsupported key type: use P-256, P-384, Ed25519 or RSA in PKCS#8";
-        Ok(Self { pair: pair.ok_or(known)? })
+        pair.ok_or("unsupported key type: use P-256, P-384, Ed25519 or RSA in PKCS#8")
     }
 
     pub(crate) fn client_assertion(&self, client: &str, audience: &str) -> Result<String, Error> {
@@ -72,20 +64,20 @@ impl SigningKey {
     }
 
     fn sign(&self, claims: &Value) -> Option<String> {
-        let algorithm = match &self.pair {
-            SigningKeyPair::P256(_) => "ES256",
-            SigningKeyPair::P384(_) => "ES384",
-            SigningKeyPair::Ed25519(_) => "EdDSA",
-            SigningKeyPair::Rsa(_) => "RS256",
+        let algorithm = match self {
+            Self::P256(_) => "ES256",
+            Self::P384(_) => "ES384",
+            Self::Ed25519(_) => "EdDSA",
+            Self::Rsa(_) => "RS256",
         };
         let random = SystemRandom::new();
         json_web_token(&json!({ "typ": "JWT", "alg": algorithm }), claims, |bytes| {
-            Some(match &self.pair {
-                SigningKeyPair::P256(pair) | SigningKeyPair::P384(pair) => {
+            Some(match self {
+                Self::P256(pair) | Self::P384(pair) => {
                     pair.sign(&random, bytes).ok()?.as_ref().to_vec()
                 }
-                SigningKeyPair::Ed25519(pair) => pair.sign(bytes).as_ref().to_vec(),
-                SigningKeyPair::Rsa(pair) => {
+                Self::Ed25519(pair) => pair.sign(bytes).as_ref().to_vec(),
+                Self::Rsa(pair) => {
                     let mut signature = vec![0; pair.public().modulus_len()];
                     pair.sign(&RSA_PKCS1_SHA256, &random, bytes, &mut signature).ok()?;
                     signature
@@ -108,19 +100,6 @@ pub(super) fn json_web_token(
 
 pub(super) fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
-}
-
-impl fmt::Debug for SigningKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SigningKey")
-    }
-}
-
-// Keys are compared by identity, never by content.
-impl PartialEq for SigningKey {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other)
-    }
 }
 
 #[cfg(test)]

@@ -182,7 +182,7 @@ impl fmt::Debug for Callback {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginOutcome {
     SignedIn { server: String },
-    Failed { server: String, what: String, hint: Option<String> },
+    Failed { server: String, what: String },
     Continue { address: String },
 }
 

@@ -1,7 +1,8 @@
 //! Discovery of the authorization server of an MCP server, and of its metadata.
 
 use http::Uri;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::challenge::Challenge;
 use super::dpop;
@@ -9,12 +10,11 @@ use super::metadata::{
     ResourceMetadata, ServerMetadata, canonical, covers, resource_addresses, server_addresses,
 };
 use super::oauth_http::{HttpReply, MetadataOwner, OAuthHttp, one_line_excerpt, secure_address};
-use super::scope::OfferedScopes;
 use crate::error::oauth::{Error, Result};
 use crate::protocol::LEGACY_VERSIONS;
 use crate::url::{enters_private_network, origin};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Discovery {
     /// The `resource` parameter of token requests.
     pub(crate) resource: String,
@@ -174,38 +174,4 @@ fn document(reply: &HttpReply) -> Result<Option<Map<String, Value>>> {
     }
     // Some servers answer every path with their start page.
     Ok(reply.object().filter(|_| reply.is_success()))
-}
-
-impl Discovery {
-    pub(crate) fn offered_scopes(&self) -> OfferedScopes<'_> {
-        let by_issuer = &self.server.scopes_supported;
-        OfferedScopes { by_resource: self.scopes.as_deref(), by_issuer }
-    }
-
-    /// The form that [`Discovery::read`] parses.
-    pub(crate) fn to_json(&self) -> Value {
-        json!({
-            "resource": self.resource,
-            "scopes": self.scopes,
-            "issuers": self.issuers,
-            "server": self.server.to_json(),
-            "guessed": self.server.guessed,
-            "bind": self.bind,
-        })
-    }
-
-    pub(crate) fn read(document: &Value) -> Option<Self> {
-        let list = |key: &str| -> Option<Vec<String>> {
-            serde_json::from_value(document.get(key)?.clone()).ok()
-        };
-        let mut server = ServerMetadata::read(document.get("server")?.as_object()?).ok()?;
-        server.guessed = document.get("guessed")?.as_bool()?;
-        Some(Self {
-            resource: document.get("resource")?.as_str()?.to_owned(),
-            scopes: list("scopes"),
-            issuers: list("issuers")?,
-            bind: document.get("bind")?.as_bool()?,
-            server,
-        })
-    }
 }

@@ -65,23 +65,19 @@ impl<'a> LoginFacts<'a> {
             matches!(host.trim(), "" | "127.0.0.1") || host.trim().eq_ignore_ascii_case("localhost")
         };
         let method = options.token_endpoint_auth_method.as_ref();
-        let host = options.redirect_host.as_ref();
+        let has_method = method.is_some_and(|method| is_other(method.value()));
+        // A host that the document does not name.
+        let has_host = options.redirect_host.as_ref().is_some_and(|host| !is_named(host.value()));
+        let option = DocumentExclusion::Option;
         let conditions = [
-            (options.cimd == Some(false), DocumentExclusion::Option("cimd")),
-            (options.client_id.is_some(), DocumentExclusion::Option("client_id")),
-            (options.client_secret.is_some(), DocumentExclusion::Option("client_secret")),
-            (options.client_name.is_some(), DocumentExclusion::Option("client_name")),
-            (
-                method.is_some_and(|method| is_other(method.value())),
-                DocumentExclusion::Option("token_endpoint_auth_method"),
-            ),
-            (options.redirect_uri.is_some(), DocumentExclusion::Option("redirect_uri")),
-            (options.redirect_port.is_some(), DocumentExclusion::Option("redirect_port")),
-            // A host that the document does not name.
-            (
-                host.is_some_and(|host| !is_named(host.value())),
-                DocumentExclusion::Option("redirect_host"),
-            ),
+            (options.cimd == Some(false), option("cimd")),
+            (options.client_id.is_some(), option("client_id")),
+            (options.client_secret.is_some(), option("client_secret")),
+            (options.client_name.is_some(), option("client_name")),
+            (has_method, option("token_endpoint_auth_method")),
+            (options.redirect_uri.is_some(), option("redirect_uri")),
+            (options.redirect_port.is_some(), option("redirect_port")),
+            (has_host, option("redirect_host")),
             (self.driver == LoginFrontend::Dashboard, DocumentExclusion::Driver),
             (self.registered, DocumentExclusion::Registered),
             (self.refused, DocumentExclusion::Refused),

@@ -270,9 +270,8 @@ impl Login<'_> {
             let outcome = match &result {
                 Ok(_) => LoginOutcome::SignedIn { server },
                 Err(error) => {
-                    let hint = Some("See the terminal for the next steps.".to_owned());
                     let what = self.credentials.redact(&error.to_string());
-                    LoginOutcome::Failed { server, what, hint }
+                    LoginOutcome::Failed { server, what }
                 }
             };
             tab.answer(outcome).await;
@@ -314,7 +313,7 @@ impl Login<'_> {
             redirect_uri: target.map_or("", |target| &target.redirect_uri),
             fits_document,
             document: fits_document,
-            scope: self.scopes.choose(found.offered_scopes()),
+            scope: self.scopes.choose(found.scopes.as_deref(), &found.server.scopes_supported),
             key: found.bind.then(DpopKey::generate).flatten(),
             tab: None,
         }

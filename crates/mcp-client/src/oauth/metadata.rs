@@ -2,7 +2,7 @@
 //! the authorization server. Pure: their URLs and their parsing.
 
 use http::Uri;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::url::{origin, same_origin};
@@ -34,7 +34,7 @@ impl ResourceMetadata {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ServerMetadata {
     pub(crate) issuer: String,
     pub(crate) authorization_endpoint: Option<String>,
@@ -43,6 +43,7 @@ pub(crate) struct ServerMetadata {
     /// `None` also if the server lists its grant types without that of device codes.
     pub(crate) device_authorization_endpoint: Option<String>,
     pub(crate) revocation_endpoint: Option<String>,
+    #[serde(default)]
     pub(crate) scopes_supported: Vec<String>,
     #[serde(rename = "token_endpoint_auth_methods_supported")]
     pub(crate) auth_methods: Option<Vec<String>>,
@@ -54,14 +55,15 @@ pub(crate) struct ServerMetadata {
     /// Its redirects carry the `iss` parameter.
     #[serde(rename = "authorization_response_iss_parameter_supported")]
     pub(crate) sends_issuer: bool,
-    #[serde(rename = "dpop_signing_alg_values_supported")]
+    #[serde(default, rename = "dpop_signing_alg_values_supported")]
     pub(crate) dpop_algorithms: Vec<String>,
     /// Nothing was published: these are the default endpoints of revision 2025-03-26.
-    #[serde(skip)]
+    #[serde(default)]
     pub(crate) guessed: bool,
 }
 
 impl ServerMetadata {
+    /// Parses a published document.
     pub(crate) fn read(document: &Map<String, Value>) -> Result<Self, &'static str> {
         let flag = |key: &str| document.get(key) == Some(&Value::Bool(true));
         let takes_device_codes = list(document, "grant_types_supported")
@@ -95,15 +97,6 @@ impl ServerMetadata {
             guessed: true,
             ..Self::default()
         }
-    }
-
-    /// The form that [`ServerMetadata::read`] parses.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut document = serde_json::to_value(self).unwrap_or_default();
-        if let Some(document) = document.as_object_mut() {
-            document.retain(|_, value| !value.is_null() && *value != json!([]));
-        }
-        document
     }
 
     /// Whether it supports PKCE with S256. A server without metadata cannot announce it.

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderValue, Method, Response, Uri};
+use hyper::body::Incoming;
 use serde_json::{Map, Value};
 
 use crate::config::HttpEndpoint;
@@ -96,7 +97,7 @@ impl OAuthHttp {
                 let client = self.client(&target);
                 let sent = client.send_once(&Method::GET, &target, &headers, Bytes::new());
                 let response = sent.await?;
-                let Some(next) = redirect(&target, &response)? else { return read(response).await };
+                let Some(next) = redirect(&target, &response)? else { return Ok(response) };
                 if !is_secure(&next) {
                     let what = "the redirect to";
                     return Err(
@@ -144,7 +145,7 @@ impl OAuthHttp {
     ) -> Result<HttpReply> {
         let body = Bytes::from(body);
         let sent = self.client(target).send_once(&Method::POST, target, &headers, body);
-        reply(url, async { read(sent.await?).await }).await
+        reply(url, sent).await
     }
 
     fn client(&self, target: &Uri) -> &HttpClient {
@@ -243,19 +244,18 @@ pub(crate) fn secure_address(what: &'static str, url: &str) -> Result<Uri> {
     }
 }
 
-async fn read(
-    response: http::Response<hyper::body::Incoming>,
-) -> Result<(u16, HeaderMap, Bytes), crate::Error> {
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    Ok((status, headers, read_body(response, MAX_BODY_BYTES).await?))
-}
-
+/// Waits for a response and reads it, within the time and size that are allowed.
 async fn reply(
     url: &str,
-    answer: impl Future<Output = Result<(u16, HeaderMap, Bytes), crate::Error>>,
+    response: impl Future<Output = Result<Response<Incoming>, crate::Error>>,
 ) -> Result<HttpReply> {
     let url = url.split('?').next().unwrap_or_default().to_owned();
-    match tokio::time::timeout(REQUEST_TIMEOUT, answer).await {
+    let read = async {
+        let response = response.await?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Ok((status, headers, read_body(response, MAX_BODY_BYTES).await?))
+    };
+    match tokio::time::timeout(REQUEST_TIMEOUT, read).await {
         Ok(Ok((status, headers, body))) => Ok(HttpReply { url, status, headers, body }),
         Ok(Err(crate::Error::OAuth(error))) => Err(*error),
         Ok(Err(crate::Error::Malformed { reason })) => Err(Error::Malformed { url, reason }),

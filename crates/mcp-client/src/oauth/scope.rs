@@ -15,17 +15,16 @@ pub(crate) struct ScopeRequest<'a> {
     pub(crate) before: Option<&'a str>,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OfferedScopes<'a> {
-    pub(crate) by_resource: Option<&'a [String]>,
-    pub(crate) by_issuer: &'a [String],
-}
-
 impl ScopeRequest<'_> {
-    /// The scopes to request; `None` if no source names any.
-    pub(crate) fn choose(&self, offered: OfferedScopes<'_>) -> Option<String> {
+    /// The scopes to request, given those that the resource and its issuer publish; `None` if no
+    /// source names any.
+    pub(crate) fn choose(
+        &self,
+        by_resource: Option<&[String]>,
+        by_issuer: &[String],
+    ) -> Option<String> {
         let challenged = challenged_scope(self.challenges);
-        let published = || offered.by_resource.map(|scopes| scopes.join(" "));
+        let published = || by_resource.map(|scopes| scopes.join(" "));
         let base = match (self.configured, self.before) {
             // A step-up keeps all earlier scopes.
             (configured, Some(before)) => {
@@ -35,7 +34,7 @@ impl ScopeRequest<'_> {
             (Some(configured), None) => configured.to_owned(),
             (None, None) => challenged.or_else(published).unwrap_or_default(),
         };
-        let offers = offered.by_issuer.iter().any(|scope| scope == OFFLINE);
+        let offers = by_issuer.iter().any(|scope| scope == OFFLINE);
         let all = if offers && self.configured.is_none() { union(&base, OFFLINE) } else { base };
         (!all.trim().is_empty()).then(|| union(&all, ""))
     }

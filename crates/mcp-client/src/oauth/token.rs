@@ -1,7 +1,6 @@
 //! Requests to the token endpoint.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -20,14 +19,15 @@ use crate::error::oauth::{Error, Result};
 const MAX_LIFE_SECONDS: f64 = 315_360_000.0;
 const MAX_TOKEN_BYTES: usize = 128 * 1024;
 
-#[derive(Clone, PartialEq)]
+// Not `Debug`: it holds a secret.
+#[derive(Clone)]
 pub(crate) struct OAuthClient {
     pub(crate) id: String,
     pub(crate) secret: Option<String>,
     pub(crate) method: ClientAuthMethod,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub(crate) enum ClientAuthMethod {
     None,
     Basic,
@@ -85,15 +85,7 @@ impl OAuthClient {
     }
 }
 
-impl fmt::Debug for OAuthClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("id", &self.id)
-            .field("method", &self.method)
-            .finish_non_exhaustive()
-    }
-}
-
+// Not `Debug`: it holds secrets.
 pub(crate) struct TokenResponse {
     pub(crate) access_token: String,
     pub(crate) refresh_token: Option<String>,
@@ -104,17 +96,7 @@ pub(crate) struct TokenResponse {
     pub(crate) bound: bool,
 }
 
-impl fmt::Debug for TokenResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Granted")
-            .field("expires_in", &self.expires_in)
-            .field("scope", &self.scope)
-            .field("bound", &self.bound)
-            .finish_non_exhaustive()
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct TokenEndpoint<'a> {
     pub(crate) http: &'a OAuthHttp,
     pub(crate) server: &'a ServerMetadata,

@@ -208,12 +208,11 @@ impl TokenStore {
     }
 
     pub(crate) fn metadata(&self) -> Option<Discovery> {
-        let kept: Value = self.load(StoreFile::Metadata).ok().flatten()?;
-        Discovery::read(&kept)
+        self.load(StoreFile::Metadata).ok().flatten()
     }
 
     pub(crate) fn save_metadata(&self, found: &Discovery) -> Result<()> {
-        self.save(StoreFile::Metadata, &found.to_json())
+        self.save(StoreFile::Metadata, found)
     }
 
     pub(crate) fn has_refused_document(&self) -> bool {

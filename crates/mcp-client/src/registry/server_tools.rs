@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use foldhash::fast::RandomState;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{RegisteredTool, ServerCatalogue, SkippedTool, ToolAction};
 use crate::config::{ToolPolicy, Trust};
 use crate::content::strip_tag_characters;
-use crate::schema::{estimate_tokens, tokens_of_bytes};
+use crate::schema::{ModelSchema, estimate_tokens};
 use crate::tool::{QuarantinedItem, Tool, printable_excerpt};
 use crate::tool_name::registered_name;
 
@@ -56,7 +56,7 @@ impl ServerTools {
                         format!("`{name}` is also the name of `{rival}`; both are skipped");
                     part.skip(&tool.name, reason);
                 }
-                None => part.add_native(name, tool, trust, policy),
+                None => part.add(Arc::clone(name), native(server, tool), trust, policy),
             }
         }
         for utility in utilities(server, policy, catalogue) {
@@ -68,7 +68,7 @@ impl ServerTools {
                         format!("`{name}` is already the name of the server's own `{own}`");
                     part.skip(utility.action.native_name(), reason);
                 }
-                None => part.add_utility(name, utility, trust, policy),
+                None => part.add(name, utility, trust, policy),
             }
         }
         part
@@ -131,44 +131,20 @@ impl ServerTools {
         natives
     }
 
-    fn add_native(&mut self, name: &Arc<str>, tool: &Arc<Tool>, trust: Trust, policy: &ToolPolicy) {
-        let described = tool.description.as_deref().map(strip_tag_characters);
-        let description: Arc<str> = match described {
-            Some(text) if !text.trim().is_empty() => Arc::from(&*text),
-            _ => {
-                let name = printable_excerpt(&tool.name);
-                format!("Tool `{name}` of the MCP server `{}`.", self.server).into()
-            }
-        };
-        let model_schema = &tool.model_schema;
-        self.push(RegisteredTool {
-            name: Arc::clone(name),
-            server: Arc::clone(&self.server),
-            tokens: tokens_of_bytes(name.len() + description.len() + model_schema.compact_bytes),
-            action: ToolAction::Tool(Arc::clone(tool)),
-            description,
-            schema: Arc::clone(&model_schema.schema),
-            trust,
-            approval: policy.approval_of(&tool.name),
-        });
-    }
-
-    fn add_utility(&mut self, name: Arc<str>, utility: Utility, trust: Trust, policy: &ToolPolicy) {
-        self.push(RegisteredTool {
-            server: Arc::clone(&self.server),
-            tokens: estimate_tokens(&name, &utility.description, &utility.schema),
+    fn add(&mut self, name: Arc<str>, offer: Offer<'_>, trust: Trust, policy: &ToolPolicy) {
+        let Offer { action, description, schema } = offer;
+        let tokens = estimate_tokens(name.len() + description.len() + schema.compact_bytes);
+        self.tokens = self.tokens.saturating_add(tokens);
+        self.entries.push(Arc::new(RegisteredTool {
             name,
-            description: utility.description.into(),
-            schema: utility.schema,
+            server: Arc::clone(&self.server),
+            approval: policy.approval_of(action.native_name()),
+            action,
+            description,
+            schema: Arc::clone(&schema.schema),
             trust,
-            approval: policy.approval_of(utility.action.native_name()),
-            action: utility.action,
-        });
-    }
-
-    fn push(&mut self, entry: RegisteredTool) {
-        self.tokens = self.tokens.saturating_add(entry.tokens);
-        self.entries.push(Arc::new(entry));
+            tokens,
+        }));
     }
 
     fn skip(&mut self, native_name: &str, reason: String) {
@@ -188,17 +164,32 @@ struct NativeTool<'a> {
     rival: Option<&'a Arc<Tool>>,
 }
 
-/// A tool for the resources or the prompts of a server.
-struct Utility {
+/// A tool to register.
+struct Offer<'a> {
     action: ToolAction,
-    description: String,
-    schema: Arc<Value>,
+    description: Arc<str>,
+    schema: &'a ModelSchema,
 }
 
-fn utilities(server: &str, policy: &ToolPolicy, catalogue: &ServerCatalogue) -> Vec<Utility> {
+fn native<'a>(server: &str, tool: &'a Arc<Tool>) -> Offer<'a> {
+    let described = tool.description.as_deref().map(strip_tag_characters);
+    let description = described.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| {
+        let name = printable_excerpt(&tool.name);
+        format!("Tool `{name}` of the MCP server `{server}`.").into()
+    });
+    let action = ToolAction::Tool(Arc::clone(tool));
+    Offer { action, description: description.into(), schema: &tool.model_schema }
+}
+
+/// The tools for the resources and the prompts of a server.
+fn utilities(
+    server: &str,
+    policy: &ToolPolicy,
+    catalogue: &ServerCatalogue,
+) -> Vec<Offer<'static>> {
     let mut utilities = Vec::new();
-    let mut add = |action, description, schema: &LazyLock<Arc<Value>>| {
-        utilities.push(Utility { action, description, schema: Arc::clone(schema) });
+    let mut add = |action, description: String, schema: &'static ModelSchema| {
+        utilities.push(Offer { action, description: description.into(), schema });
     };
     if policy.resources && catalogue.resources {
         let list = format!("List the resources that the MCP server `{server}` offers.");
@@ -215,19 +206,19 @@ fn utilities(server: &str, policy: &ToolPolicy, catalogue: &ServerCatalogue) -> 
     utilities
 }
 
-static NOTHING: LazyLock<Arc<Value>> =
-    LazyLock::new(|| Arc::new(json!({"type": "object", "properties": {}})));
+static NOTHING: LazyLock<ModelSchema> =
+    LazyLock::new(|| ModelSchema::of(&Arc::new(json!({"type": "object", "properties": {}}))));
 
-static URI: LazyLock<Arc<Value>> = LazyLock::new(|| {
-    Arc::new(json!({
+static URI: LazyLock<ModelSchema> = LazyLock::new(|| {
+    ModelSchema::of(&Arc::new(json!({
         "type": "object",
         "properties": {"uri": {"type": "string", "description": "The resource's URI, as listed"}},
         "required": ["uri"],
-    }))
+    })))
 });
 
-static PROMPT: LazyLock<Arc<Value>> = LazyLock::new(|| {
-    Arc::new(json!({
+static PROMPT: LazyLock<ModelSchema> = LazyLock::new(|| {
+    ModelSchema::of(&Arc::new(json!({
         "type": "object",
         "properties": {
             "name": {"type": "string", "description": "The prompt's name, as listed"},
@@ -239,5 +230,5 @@ static PROMPT: LazyLock<Arc<Value>> = LazyLock::new(|| {
             },
         },
         "required": ["name"],
-    }))
+    })))
 });

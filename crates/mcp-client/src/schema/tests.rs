@@ -351,3 +351,25 @@ proptest! {
         prop_assert!(!log.changed);
     }
 }
+
+#[test]
+fn estimated_length_matches_compact_json() {
+    for value in [
+        json!({}),
+        json!([]),
+        json!({"a": 1, "b": [true, false, null, -3, 0, 10, 1.5, "text"], "c": {"d": []}}),
+    ] {
+        assert_eq!(compact_bytes(&value), value.to_string().len(), "{value}");
+    }
+}
+
+#[test]
+fn four_bytes_are_a_token_plus_a_constant_per_tool() {
+    let estimate = |name: &str, description: &str| {
+        estimate_tokens(name.len() + description.len() + compact_bytes(&json!({})))
+    };
+    assert_eq!(estimate("", ""), 13);
+    assert_eq!(estimate("abcd", "efgh"), 15);
+    assert_eq!(estimate("abcd", "efghi"), 15);
+    assert_eq!(estimate("abcd", "efghijk"), 16);
+}

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::call_options::{ActiveCall, CallOptions};
 use super::task::{self, StartedTask};
-use super::{Request, Session, Timeouts};
+use super::{ActiveCall, CallOptions, Request, Session, Timeouts};
 use crate::content::{self, PromptMessages, ToolOutcome};
 use crate::error::Error;
 use crate::message::{Params, RawJson, RpcError};

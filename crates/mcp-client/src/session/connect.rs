@@ -289,7 +289,7 @@ impl SessionConnector<'_> {
                 let started = self.report_step("start", began, started, |connection| {
                     format!("process {}", connection.group_id())
                 });
-                Connection::Stdio(started?)
+                Connection::Stdio(Arc::new(started?))
             }
             Endpoint::Http(endpoint) => {
                 let authorizer = credentials.clone().map(|one| one as Arc<dyn Authorizer>);
@@ -297,7 +297,7 @@ impl SessionConnector<'_> {
                 match transport {
                     HttpTransport::Streamable => {
                         let (router, tasks) = (Arc::clone(&router), self.tasks.clone());
-                        Connection::Http(HttpConnection::new(client, router, tasks))
+                        Connection::Http(Arc::new(HttpConnection::new(client, router, tasks)))
                     }
                     HttpTransport::Sse => {
                         let opening = SseConnection::open(client, Arc::clone(&router), self.tasks);
@@ -309,7 +309,7 @@ impl SessionConnector<'_> {
                         let opened = self.report_step("event stream", began, opened, |_| {
                             "stream open".to_owned()
                         });
-                        Connection::Sse(opened?)
+                        Connection::Sse(Arc::new(opened?))
                     }
                 }
             }

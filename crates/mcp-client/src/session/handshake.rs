@@ -55,7 +55,7 @@ pub(super) async fn discover(
     }
     let common_meta = common_meta(inner);
     let probe = || {
-        let params = Params::default().with_raw("_meta", &format!("{{{common_meta}}}"));
+        let params = Params::default().with_object("_meta", &common_meta);
         inner.request(Request::new("server/discover", params, Timeouts::total(within)))
     };
     let answer = match probe().await {
@@ -92,19 +92,18 @@ fn handshake_result(era: Era, version: &str, answer: &Value, info: &Value) -> Ha
     }
 }
 
-fn common_meta(inner: &Inner) -> String {
+fn common_meta(inner: &Inner) -> Params {
     let identity = &inner.host.identity;
     let capabilities = client_capabilities(&inner.entry, &inner.host, Era::Stateless);
     let info = json!({ "name": identity.name, "version": identity.version });
-    let level = match inner.entry.log_level {
-        Some(level) => format!(",\"io.modelcontextprotocol/logLevel\":{}", json!(level)),
-        None => String::new(),
-    };
-    format!(
-        "\"io.modelcontextprotocol/protocolVersion\":\"{STATELESS_VERSION}\",\
-         \"io.modelcontextprotocol/clientInfo\":{info},\
-         \"io.modelcontextprotocol/clientCapabilities\":{capabilities}{level}"
-    )
+    let meta = Params::default()
+        .with("io.modelcontextprotocol/protocolVersion", STATELESS_VERSION)
+        .with("io.modelcontextprotocol/clientInfo", &info)
+        .with("io.modelcontextprotocol/clientCapabilities", &capabilities);
+    match &inner.entry.log_level {
+        Some(level) => meta.with("io.modelcontextprotocol/logLevel", level),
+        None => meta,
+    }
 }
 
 fn into_object(method: &str, answer: &RawJson) -> Result<Value, Error> {

@@ -95,24 +95,25 @@ async fn answer(
     let Some(inner) = inner.upgrade() else { return };
     let _asking = inner.router.answering();
     let params = params.map_or(Value::Null, |params| params.value());
-    let body = match handle_request(&inner, &method, params).await {
-        Ok(result) => message::reply_result(id.text(), &result),
-        Err(error) => message::reply_error(id.text(), &error),
-    };
-    let _ = tokio::time::timeout(REPLY_TIMEOUT, inner.connection.send_message(body)).await;
+    reply(&inner, &id, handle_request(&inner, &method, params).await).await;
 }
 
 /// Replies to a ping, or rejects a request over the limit.
 async fn reply_at_once(inner: &Inner, id: &RawJson, method: &str) {
-    let body = if method == "ping" {
-        message::reply_result(id.text(), &json!({}))
+    let answer = if method == "ping" {
+        Ok(json!({}))
     } else {
         let reason = format!(
             "too many concurrent requests: the limit is {MAX_CONCURRENT_REQUESTS}, each with a \
              unique id"
         );
-        message::reply_error(id.text(), &RpcError::new(RpcError::INTERNAL, reason))
+        Err(RpcError::new(RpcError::INTERNAL, reason))
     };
+    reply(inner, id, answer).await;
+}
+
+async fn reply(inner: &Inner, id: &RawJson, answer: Result<Value, RpcError>) {
+    let body = message::reply(id.text(), &answer);
     let _ = tokio::time::timeout(REPLY_TIMEOUT, inner.connection.send_message(body)).await;
 }
 

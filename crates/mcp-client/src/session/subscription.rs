@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 
 use super::{Inner, Request, Session, Timeouts};
 use crate::error::Error;
-use crate::message::{self, Params, RawJson, RequestMeta};
+use crate::message::{self, Params, RawJson};
 use crate::protocol::Era;
 use crate::router::{RequestKind, Router};
-use crate::transport::{Connection, OutgoingRequest};
+use crate::transport::OutgoingRequest;
 
 /// The delay before a broken subscription is opened again; it doubles up to the maximum.
 const INITIAL_DELAY: Duration = Duration::from_secs(1);
@@ -163,26 +163,12 @@ async fn open(
     params: &Params,
     router: &Arc<Router>,
 ) -> Result<RawJson, Error> {
-    let meta = RequestMeta {
-        common: session.common_meta.get().map_or("", String::as_str),
-        progress_token: None,
-    };
     let method = "subscriptions/listen";
-    let body = message::request(id, method, params, meta);
+    let meta = session.common_meta.get().cloned().unwrap_or_default();
+    let body = message::request(id, method, params, &meta);
     let mut waiter = router.register(id, None, RequestKind::Subscription);
-    match &session.connection {
-        Connection::Stdio(connection) => {
-            connection.send(&body)?;
-            drop(session);
-            waiter.answer.await.unwrap_or(Err(Error::Closed))
-        }
-        Connection::Http(connection) => {
-            let connection = connection.clone();
-            drop(session);
-            let outgoing = OutgoingRequest { id, method, body, headers: Vec::new() };
-            connection.request(&outgoing, &mut waiter).await
-        }
-        // The older transport has no stateless era.
-        Connection::Sse(_) => Err(Error::Closed),
-    }
+    let connection = session.connection.clone();
+    drop(session);
+    let outgoing = OutgoingRequest { id, method, body, headers: Vec::new() };
+    connection.request(&outgoing, &mut waiter).await
 }

@@ -13,8 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::call_options::{ActiveCall, CallOptions};
-use super::{Inner, Request, Session, Timeouts, redacting};
+use super::{ActiveCall, CallOptions, CancelOnDrop, Request, Session, Timeouts, redacting};
 use crate::content::{self, ToolOutcome};
 use crate::error::Error;
 use crate::message::{Params, RawJson, RpcError, truncated};
@@ -48,8 +47,9 @@ pub struct TaskState {
     interval: Duration,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum TaskStatus {
     Working,
     InputRequired,
@@ -59,16 +59,6 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Working => "working",
-            Self::InputRequired => "input_required",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
     pub fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
@@ -87,15 +77,8 @@ pub(crate) struct PolledTask {
 /// Receives the progress of a call after its response.
 #[derive(Debug)]
 pub(super) struct KeptProgress {
-    inner: Arc<Inner>,
-    token: u64,
+    _registration: CancelOnDrop,
     _waiter: ResponseWaiter,
-}
-
-impl Drop for KeptProgress {
-    fn drop(&mut self) {
-        self.inner.router.forget(self.token);
-    }
 }
 
 impl Session {
@@ -112,7 +95,8 @@ impl Session {
         request.progress_token = Some(token);
         let sink = redacting(options.progress.as_ref(), &inner.host.redactor);
         let waiter = inner.router.register(token, sink, RequestKind::Subscription);
-        KeptProgress { inner, token, _waiter: waiter }
+        let registration = CancelOnDrop { inner, id: token, notify: false };
+        KeptProgress { _registration: registration, _waiter: waiter }
     }
 
     pub(crate) async fn poll_task(&self, id: &str) -> Result<PolledTask, Error> {
@@ -194,7 +178,7 @@ impl TaskState {
 
 impl std::fmt::Display for TaskState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.status.as_str())?;
+        f.write_str(self.status.into_str())?;
         self.message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
     }
 }

@@ -8,14 +8,16 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::circuit_breaker::CircuitBreaker;
 use super::{ServerState, ServerStatus};
 use crate::config::ServerEntry;
 use crate::error::{Error, ErrorKind};
+use crate::router::LastActivity;
 use crate::session::Session;
 use crate::sync::lock;
 
 pub(crate) const MAX_PARALLEL_CALLS: usize = 64;
+const MAX_FAILURES: u32 = 3;
+const OPEN_DURATION: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub(crate) enum SupervisorCommand {
@@ -42,33 +44,9 @@ pub(crate) struct ServerHandle {
     pub(crate) entry: Arc<watch::Sender<Arc<ServerEntry>>>,
     pub(super) call_slots: Arc<Semaphore>,
     pub(super) breaker: Arc<CircuitBreaker>,
-    pub(super) usage: Arc<Usage>,
+    pub(super) last_use: Arc<LastActivity>,
+    pub(super) answered_calls: Arc<AtomicU64>,
     pub(crate) stop: CancellationToken,
-}
-
-/// The time of the last use, and the number of answered calls.
-#[derive(Debug)]
-pub(super) struct Usage {
-    last: Mutex<Instant>,
-    answered: AtomicU64,
-}
-
-impl Usage {
-    pub(super) fn new() -> Self {
-        Self { last: Mutex::new(Instant::now()), answered: AtomicU64::new(0) }
-    }
-
-    pub(super) fn touch(&self) {
-        *lock(&self.last) = Instant::now();
-    }
-
-    pub(super) fn last(&self) -> Instant {
-        *lock(&self.last)
-    }
-
-    pub(super) fn answered(&self) -> u64 {
-        self.answered.load(Ordering::Acquire)
-    }
 }
 
 impl ServerHandle {
@@ -90,7 +68,7 @@ impl ServerHandle {
             retry,
         })?;
         let mut session = self.ready().await?;
-        self.usage.touch();
+        self.last_use.touch();
         let mut outcome = call(session.clone()).await;
         if let Err(lost) = &outcome
             && may_retry(lost, effect)
@@ -101,14 +79,14 @@ impl ServerHandle {
                 outcome = call(session.clone()).await;
             }
         }
-        self.usage.touch();
+        self.last_use.touch();
         match &outcome {
             Err(error) if is_server_failure(error) => {
                 self.lost(&session, error);
                 self.breaker.failed();
             }
             Ok(_) | Err(Error::Rpc(_) | Error::Malformed { .. } | Error::TooLarge { .. }) => {
-                self.usage.answered.fetch_add(1, Ordering::AcqRel);
+                self.answered_calls.fetch_add(1, Ordering::AcqRel);
                 self.breaker.succeeded();
             }
             Err(error) if error.kind() == ErrorKind::SignIn => {
@@ -217,3 +195,45 @@ fn is_server_failure(error: &Error) -> bool {
         || matches!(error, Error::CallTimeout { .. } | Error::CallTooLong { .. })
         || matches!(error, Error::Http { status, .. } if *status >= 500)
 }
+
+/// Stops calls to a failing server, and lets a probe through.
+#[derive(Debug, Default)]
+pub(super) struct CircuitBreaker(Mutex<BreakerState>);
+
+#[derive(Debug, Default)]
+struct BreakerState {
+    failures: u32,
+    open_until: Option<Instant>,
+}
+
+impl CircuitBreaker {
+    /// Whether a call may run; otherwise the number of failures and the time to wait.
+    pub(super) fn check(&self) -> Result<(), (u32, Duration)> {
+        let mut count = lock(&self.0);
+        let now = Instant::now();
+        match count.open_until {
+            Some(until) if until > now => Err((count.failures, until - now)),
+            Some(_) => {
+                // This call is the probe; the others wait for its outcome.
+                count.open_until = Some(now + OPEN_DURATION);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn succeeded(&self) {
+        *lock(&self.0) = BreakerState::default();
+    }
+
+    pub(super) fn failed(&self) {
+        let mut count = lock(&self.0);
+        count.failures += 1;
+        if count.failures >= MAX_FAILURES {
+            count.open_until = Some(Instant::now() + OPEN_DURATION);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ mod health;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -13,8 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::health::{LivenessCheck, listing_failure};
-use super::circuit_breaker::CircuitBreaker;
-use super::handle::{MAX_PARALLEL_CALLS, ServerHandle, SupervisorCommand, Usage};
+use super::handle::{CircuitBreaker, MAX_PARALLEL_CALLS, ServerHandle, SupervisorCommand};
 use super::{
     MAX_FIRST_ATTEMPTS, MAX_RECONNECT_ATTEMPTS, PARK_DURATION, ServerState, ServerStatus, backoff,
     tool_cache,
@@ -24,6 +24,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guardian::Guardian;
 use crate::host::{ClientEvent, Host};
 use crate::registry::{ServerCatalogue, ServerTools};
+use crate::router::LastActivity;
 use crate::session::{ReconnectState, Session, SessionConnector, deadline_after, deadline_in};
 
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -100,7 +101,8 @@ impl Supervisor {
             entry: Arc::new(entries),
             call_slots: Arc::new(Semaphore::new(permits)),
             breaker: Arc::new(CircuitBreaker::default()),
-            usage: Arc::new(Usage::new()),
+            last_use: Arc::new(LastActivity::now()),
+            answered_calls: Arc::default(),
             stop: CancellationToken::new(),
         };
         let supervisor = Self {
@@ -276,7 +278,7 @@ impl Supervisor {
         self.unlisted = *state != ServerState::Ready;
         self.liveness = LivenessCheck::Ping;
         self.ever_ready = true;
-        self.handle.usage.touch();
+        self.handle.last_use.touch();
         self.session.send_replace(Some(session.clone()));
         self.set(state);
     }
@@ -320,15 +322,15 @@ impl Supervisor {
     }
 
     async fn attend(&mut self, session: Session) -> NextStep {
-        let answered = self.handle.usage.answered();
+        let answered = self.handle.answered_calls.load(Ordering::Acquire);
         let mut ping_at = deadline_in(self.entry.keepalive);
         loop {
             let (idle_at, old_at) = (self.idle_deadline(&session), self.age_deadline(&session));
             tokio::select! {
                 error = session.closed() => return self.ended(&session, error, answered).await,
-                changed = session.changed() => {
+                has_new_tools = session.changed() => {
                     session.clear_cache();
-                    if changed.tools() {
+                    if has_new_tools {
                         self.relist(&session).await;
                     }
                 }
@@ -368,7 +370,7 @@ impl Supervisor {
 
     async fn ended(&mut self, session: &Session, error: Error, answered: u64) -> NextStep {
         self.end(session).await;
-        if self.handle.usage.answered() > answered {
+        if self.handle.answered_calls.load(Ordering::Acquire) > answered {
             self.failures = 0;
         }
         // A session that never answered a call or a ping proves nothing: its end is a failure.
@@ -411,15 +413,10 @@ impl Supervisor {
     }
 
     async fn park(&mut self, error: &Error) {
-        (self.publish)(None);
+        // Its tools are withdrawn and, when it is back, offered again without a report of changes.
         self.catalogue = None;
-        self.status.send_modify(|status| {
-            status.tools = 0;
-            status.tokens = 0;
-            status.quarantined.clear();
-            status.skipped.clear();
-            status.notes.clear();
-        });
+        self.offer(ServerCatalogue::default());
+        self.catalogue = None;
         let reason = error.to_string();
         self.set(&match error.kind() {
             ErrorKind::SignIn => ServerState::NeedsSignIn { reason },
@@ -449,7 +446,7 @@ impl Supervisor {
         let Endpoint::Stdio(endpoint) = &self.entry.endpoint else { return None };
         let idle = endpoint.idle_timeout?;
         let since =
-            if session.active_calls() > 0 { Instant::now() } else { self.handle.usage.last() };
+            if session.active_calls() > 0 { Instant::now() } else { self.handle.last_use.time() };
         Some(deadline_after(since, idle))
     }
 

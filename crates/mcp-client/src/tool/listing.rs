@@ -1,132 +1,119 @@
 //! Decoding of prompts, resources and resource templates.
 
-use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::raw_object::DecodeError;
-use super::{ListPage, RejectedItem, take_name, take_string};
+use super::{ListPage, RejectedItem, take_name};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Prompt {
     pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Those without a name are skipped.
+    #[serde(deserialize_with = "usable_items")]
     pub arguments: Vec<PromptArgument>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptArgument {
     pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     pub required: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Resource {
     pub uri: String,
     /// The URI if the server names none.
+    #[serde(deserialize_with = "lenient")]
     pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ResourceTemplate {
     pub uri_template: String,
     /// The template if the server names none.
+    #[serde(deserialize_with = "lenient")]
     pub name: String,
-    #[serde(skip)]
+    #[serde(deserialize_with = "lenient", skip_serializing)]
     pub title: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
 }
 
 /// Decodes one page of `prompts/list`.
 pub fn prompts_page(result: &str) -> Result<ListPage<Prompt>, DecodeError> {
-    page(result, "prompts", |raw| {
-        let (name, mut object) = take_name(raw, "name")?;
-        Ok(Prompt {
-            name,
-            title: take_string(&mut object, "title"),
-            description: take_string(&mut object, "description"),
-            arguments: arguments(object.remove("arguments")),
-        })
-    })
+    page(result, "prompts", "name")
 }
 
 /// Decodes one page of `resources/list`.
 pub fn resources_page(result: &str) -> Result<ListPage<Resource>, DecodeError> {
-    page(result, "resources", |raw| {
-        let (uri, mut object) = take_name(raw, "uri")?;
-        Ok(Resource {
-            name: name_or(&mut object, &uri),
-            uri,
-            title: take_string(&mut object, "title"),
-            description: take_string(&mut object, "description"),
-            mime_type: take_string(&mut object, "mimeType"),
-            size: object.get("size").and_then(Value::as_u64),
-        })
-    })
+    let mut page: ListPage<Resource> = page(result, "resources", "uri")?;
+    for unnamed in page.items.iter_mut().filter(|resource| resource.name.is_empty()) {
+        unnamed.name.clone_from(&unnamed.uri);
+    }
+    Ok(page)
 }
 
 /// Decodes one page of `resources/templates/list`.
 pub fn templates_page(result: &str) -> Result<ListPage<ResourceTemplate>, DecodeError> {
-    page(result, "resourceTemplates", |raw| {
-        let (uri_template, mut object) = take_name(raw, "uriTemplate")?;
-        Ok(ResourceTemplate {
-            name: name_or(&mut object, &uri_template),
-            uri_template,
-            title: take_string(&mut object, "title"),
-            description: take_string(&mut object, "description"),
-            mime_type: take_string(&mut object, "mimeType"),
-        })
-    })
+    let mut page: ListPage<ResourceTemplate> = page(result, "resourceTemplates", "uriTemplate")?;
+    for unnamed in page.items.iter_mut().filter(|template| template.name.is_empty()) {
+        unnamed.name.clone_from(&unnamed.uri_template);
+    }
+    Ok(page)
 }
 
-fn page<T>(
+fn page<T: DeserializeOwned>(
     result: &str,
     key: &'static str,
-    decode: impl Fn(&RawValue) -> Result<T, RejectedItem>,
+    name_key: &str,
 ) -> Result<ListPage<T>, DecodeError> {
     ListPage::decode(result, key, |page, raw| {
-        page.items.push(decode(raw)?);
+        let (name, mut object) = take_name(raw, name_key)?;
+        object.insert(name_key.to_owned(), name.into());
+        let item = serde_json::from_value(Value::Object(object));
+        page.items.push(item.map_err(|error: serde_json::Error| RejectedItem {
+            name: None,
+            reason: error.to_string(),
+        })?);
         Ok(())
     })
 }
 
-fn name_or(object: &mut Map<String, Value>, address: &str) -> String {
-    take_string(object, "name")
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| address.to_owned())
+/// A value of another type counts as absent.
+fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
-/// Arguments without a name are skipped.
-fn arguments(value: Option<Value>) -> Vec<PromptArgument> {
-    let Some(Value::Array(list)) = value else { return Vec::new() };
-    list.into_iter()
-        .filter_map(|argument| {
-            let Value::Object(mut argument) = argument else { return None };
-            Some(PromptArgument {
-                name: take_string(&mut argument, "name")?,
-                description: take_string(&mut argument, "description"),
-                required: argument.get("required") == Some(&Value::Bool(true)),
-            })
-        })
-        .collect()
+fn usable_items<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let items: Vec<Value> = lenient(deserializer)?;
+    Ok(items.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect())
 }
 
 #[cfg(test)]

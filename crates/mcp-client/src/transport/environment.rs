@@ -36,15 +36,10 @@ pub(crate) fn child_environment(
     ours: &BTreeMap<String, String>,
     endpoint: &StdioEndpoint,
 ) -> BTreeMap<String, String> {
-    let mut child: BTreeMap<String, String> = ours
-        .iter()
-        .filter(|(name, _)| is_inherited(name))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    for (name, value) in &endpoint.env {
-        child.insert(name.clone(), value.value().to_owned());
-    }
-    child
+    let inherited = ours.iter().filter(|(name, _)| is_inherited(name));
+    let inherited = inherited.map(|(name, value)| (name.clone(), value.clone()));
+    let own = endpoint.env.iter().map(|(name, value)| (name.clone(), value.value().to_owned()));
+    inherited.chain(own).collect()
 }
 
 fn is_inherited(name: &str) -> bool {

@@ -41,15 +41,10 @@ const MAX_RESUME_DELAY: Duration = Duration::from_mins(1);
 const STREAM_END_TIMEOUT: Duration = Duration::from_millis(5);
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 
-#[derive(Clone)]
 pub(crate) struct HttpConnection {
-    shared: Arc<HttpState>,
-    tasks: TaskTracker,
-}
-
-struct HttpState {
     client: HttpClient,
     router: Arc<Router>,
+    tasks: TaskTracker,
     negotiated: OnceLock<NegotiatedVersion>,
     session: OnceLock<HeaderValue>,
     closing: CancellationToken,
@@ -63,33 +58,41 @@ struct NegotiatedVersion {
     version: HeaderValue,
 }
 
+/// Whether to resend a message when the connection broke before a response: the server may just
+/// have closed an idle connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Retry {
+    Once,
+    /// The request may have side effects.
+    Never,
+}
+
 impl HttpConnection {
     pub(crate) fn new(client: HttpClient, router: Arc<Router>, tasks: TaskTracker) -> Self {
-        let shared = HttpState {
+        Self {
             client,
             router,
+            tasks,
             negotiated: OnceLock::new(),
             session: OnceLock::new(),
             closing: CancellationToken::new(),
             lingers: AtomicBool::new(false),
-        };
-        Self { shared: Arc::new(shared), tasks }
+        }
     }
 
     pub(crate) fn settle(&self, era: Era, version: &str) {
         if let Ok(version) = HeaderValue::from_str(version) {
-            let _ = self.shared.negotiated.set(NegotiatedVersion { era, version });
+            let _ = self.negotiated.set(NegotiatedVersion { era, version });
         }
     }
 
     pub(crate) async fn request(
-        &self,
+        self: &Arc<Self>,
         outgoing: &OutgoingRequest<'_>,
         waiter: &mut ResponseWaiter,
     ) -> Result<RawJson> {
-        let shared = &self.shared;
         let repeat = if outgoing.method == "tools/call" { Retry::Never } else { Retry::Once };
-        let sent = shared.post(shared.headers(Some(outgoing)), &outgoing.body, repeat);
+        let sent = self.post(self.headers(Some(outgoing)), &outgoing.body, repeat);
         let response = tokio::select! {
             response = sent => response?,
             // The session may close, or the response arrive on another stream.
@@ -99,35 +102,33 @@ impl HttpConnection {
         if outgoing.method == "initialize"
             && let Some(id) = response.headers().get(SESSION_ID)
         {
-            let _ = shared.session.set(id.clone());
+            let _ = self.session.set(id.clone());
         }
         let kind = media_type(response.headers());
         if status.is_success() && kind == "text/event-stream" {
             return self.follow(response, outgoing, waiter).await;
         }
         tokio::select! {
-            answer = shared.plain(response, kind, outgoing) => answer,
+            answer = self.plain(response, kind, outgoing) => answer,
             answer = &mut waiter.answer => answer.unwrap_or(Err(Error::Closed)),
         }
     }
 
     pub(crate) async fn send_message(&self, body: Bytes) -> Result<()> {
-        let shared = &self.shared;
-        let response = shared.post(shared.headers(None), &body, Retry::Once).await?;
+        let response = self.post(self.headers(None), &body, Retry::Once).await?;
         if response.status().is_success() {
             return Ok(());
         }
-        Err(shared.refused(response).await)
+        Err(self.refused(response).await)
     }
 
     /// Reads events until the response; resumes a broken stream if possible.
     async fn follow(
-        &self,
+        self: &Arc<Self>,
         response: Response<Body>,
         outgoing: &OutgoingRequest<'_>,
         waiter: &mut ResponseWaiter,
     ) -> Result<RawJson> {
-        let shared = &self.shared;
         let mut events = EventReader::new(response, None);
         let mut tries = 0;
         loop {
@@ -137,19 +138,19 @@ impl HttpConnection {
             };
             if let Some(event) = event {
                 tries = 0;
-                if let Some(outcome) = shared.take(&event.data, outgoing) {
+                if let Some(outcome) = self.take(&event.data, outgoing) {
                     self.finish_stream(events).await;
                     return outcome;
                 }
                 continue;
             }
-            let resumable = events.last_id().is_some() && !shared.stateless();
+            let resumable = events.last_id().is_some() && !self.stateless();
             if !resumable || tries == MAX_RESUMES {
                 return Err(Error::broken("the stream ended before the response"));
             }
             tries += 1;
             let resumed = tokio::select! {
-                resumed = shared.resume(&events) => resumed,
+                resumed = self.resume(&events) => resumed,
                 answer = &mut waiter.answer => return answer.unwrap_or(Err(Error::Closed)),
             };
             match resumed {
@@ -167,63 +168,50 @@ impl HttpConnection {
 
     /// Waits briefly for the end of the stream, which frees its connection. A stream that stays
     /// open is drained in the background for a second.
-    async fn finish_stream(&self, mut events: EventReader) {
-        if !self.shared.lingers.load(Ordering::Relaxed)
+    async fn finish_stream(self: &Arc<Self>, mut events: EventReader) {
+        if !self.lingers.load(Ordering::Relaxed)
             && tokio::time::timeout(STREAM_END_TIMEOUT, events.finish()).await.is_ok()
         {
             return;
         }
-        self.shared.lingers.store(true, Ordering::Relaxed);
-        let (shared, closing) = (Arc::clone(&self.shared), self.shared.closing.clone());
+        self.lingers.store(true, Ordering::Relaxed);
+        let this = Arc::clone(self);
         self.tasks.spawn(async move {
             tokio::select! {
-                () = closing.cancelled() => {}
+                () = this.closing.cancelled() => {}
                 () = tokio::time::sleep(Duration::from_secs(1)) => {}
-                () = events.finish() => shared.lingers.store(false, Ordering::Relaxed),
+                () = events.finish() => this.lingers.store(false, Ordering::Relaxed),
             }
         });
     }
 
     /// Opens the stream for messages of a legacy server.
-    pub(crate) fn listen(&self) {
-        let shared = Arc::clone(&self.shared);
+    pub(crate) fn listen(self: &Arc<Self>) {
+        let this = Arc::clone(self);
         self.tasks.spawn(async move {
-            let closing = shared.closing.clone();
             tokio::select! {
-                () = closing.cancelled() => {}
-                () = shared.listen() => {}
+                () = this.closing.cancelled() => {}
+                () = this.deliver_events() => {}
             }
         });
     }
 
-    pub(crate) fn close(&self) {
-        let shared = Arc::clone(&self.shared);
-        if shared.closing.is_cancelled() {
+    pub(crate) fn close(self: &Arc<Self>) {
+        if self.closing.is_cancelled() {
             return;
         }
-        shared.closing.cancel();
-        shared.router.close(CloseReason::Ours);
-        if shared.session.get().is_some() {
+        self.closing.cancel();
+        self.router.close(CloseReason::Ours);
+        if self.session.get().is_some() {
+            let this = Arc::clone(self);
             spawn_detached(&self.tasks, async move {
-                let url = shared.client.url();
-                let sent =
-                    shared.client.send(Method::DELETE, url, shared.headers(None), Bytes::new());
+                let url = this.client.url();
+                let sent = this.client.send(Method::DELETE, url, this.headers(None), Bytes::new());
                 let _ = tokio::time::timeout(DELETE_TIMEOUT, sent).await;
             });
         }
     }
-}
 
-/// Whether to resend a message when the connection broke before a response: the server may just
-/// have closed an idle connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Retry {
-    Once,
-    /// The request may have side effects.
-    Never,
-}
-
-impl HttpState {
     async fn post(
         &self,
         headers: HeaderMap,
@@ -383,7 +371,7 @@ impl HttpState {
 
     /// Reads the stream of the server's messages, and reopens it with growing delays. A server may
     /// not have one.
-    async fn listen(&self) {
+    async fn deliver_events(&self) {
         let mut last_id: Option<String> = None;
         let mut wait = RESUME_DELAY;
         loop {

@@ -75,7 +75,7 @@ pub struct HttpClient {
 impl HttpClient {
     /// Loads certificates and headers; does not connect.
     pub(crate) fn new(endpoint: &HttpEndpoint, host: &Host) -> Result<Self> {
-        Self::with(endpoint, ProxySettings::from_environment(&host.environment), Peer::Server)
+        Self::with(endpoint, &host.environment, Peer::Server)
     }
 
     /// A client for one service with these headers, the system's certificate authorities, and the
@@ -89,19 +89,23 @@ impl HttpClient {
         // Loading the certificate authorities takes longer than many requests.
         let is_plain = url.starts_with("http://");
         let peer = if is_plain { Peer::PlainText } else { Peer::Server };
-        Self::with(&endpoint, ProxySettings::from_environment(environment), peer)
+        Self::with(&endpoint, environment, peer)
     }
 
     /// A client for other hosts than the server, such as its authorization server: only the
     /// certificate authorities of the entry apply.
     pub(crate) fn to_others(endpoint: &HttpEndpoint, host: &Host) -> Result<Self> {
-        let proxies = ProxySettings::from_environment(&host.environment);
-        let mut client = Self::with(endpoint, proxies, Peer::ThirdParty)?;
+        let mut client = Self::with(endpoint, &host.environment, Peer::ThirdParty)?;
         client.configured.clear();
         Ok(client)
     }
 
-    fn with(endpoint: &HttpEndpoint, proxies: ProxySettings, peer: Peer) -> Result<Self> {
+    fn with(
+        endpoint: &HttpEndpoint,
+        environment: &BTreeMap<String, String>,
+        peer: Peer,
+    ) -> Result<Self> {
+        let proxies = ProxySettings::from_environment(environment);
         let shown = endpoint.url.shown().to_owned();
         let (url, login) = parse_address(endpoint.url.value())
             .map_err(|reason| Error::BadUrl { url: shown.clone(), reason })?;

@@ -1,10 +1,12 @@
-//! Framing of stdio: one message per line.
+//! Framing of stdio: one message per line, or spread over several lines.
 
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::message::response_id;
 
 pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
+/// Maximum size of a message that spans several lines.
+pub(crate) const MAX_JOINED_BYTES: usize = 256 * 1024;
 const FIRST_READ_BYTES: usize = 8 * 1024;
 /// Bytes kept of both ends of an oversized line, to find its id.
 const KEPT_END_BYTES: usize = 1024;
@@ -110,6 +112,47 @@ impl OversizedLine {
     fn finish(mut self, end: &[u8]) -> Line {
         self.push(end);
         Line::TooLong { id: response_id(&self.first).or_else(|| response_id(&self.last)) }
+    }
+}
+
+/// Joins messages that span several lines: some servers pretty-print their JSON. Each byte is
+/// examined once: nesting and quotes determine the end.
+#[derive(Debug, Default)]
+pub(crate) struct LineJoiner {
+    text: Vec<u8>,
+    depth: usize,
+    quoted: bool,
+    escaped: bool,
+}
+
+impl LineJoiner {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Adds a line. Returns the text if it is complete, too long, or no message.
+    pub(crate) fn push(&mut self, line: &[u8]) -> Option<Vec<u8>> {
+        if !self.text.is_empty() {
+            self.text.push(b'\n');
+        }
+        for byte in line {
+            match (*byte, self.quoted) {
+                _ if self.escaped => self.escaped = false,
+                (b'\\', true) => self.escaped = true,
+                (b'"', _) => self.quoted = !self.quoted,
+                (b'{' | b'[', false) => self.depth += 1,
+                (b'}' | b']', false) => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        self.text.extend_from_slice(line);
+        // A JSON string cannot span lines.
+        let ends = self.depth == 0 || self.quoted || self.text.len() > MAX_JOINED_BYTES;
+        ends.then(|| self.take())
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(self).text
     }
 }
 

@@ -21,7 +21,7 @@ const MAX_EVENTS_BEFORE_ENDPOINT: usize = 16;
 const POST_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) struct SseConnection {
-    client: Arc<HttpClient>,
+    client: HttpClient,
     endpoint: Uri,
     closing: CancellationToken,
     router: Arc<Router>,
@@ -55,7 +55,7 @@ impl SseConnection {
             };
             reader.close(reason);
         });
-        Ok(Self { client: Arc::new(client), endpoint, closing, router })
+        Ok(Self { client, endpoint, closing, router })
     }
 
     pub(crate) async fn send(&self, body: Bytes) -> Result<()> {

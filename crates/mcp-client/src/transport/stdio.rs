@@ -4,7 +4,6 @@
 //! any case. Sending never blocks: what the pipe does not accept at once is queued up to a limit
 //! and written by a task that lives as long as the queue.
 
-mod line_joiner;
 mod stdin_queue;
 
 use std::collections::VecDeque;
@@ -19,10 +18,9 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::line_joiner::{LineJoiner, MAX_JOINED_BYTES};
 use self::stdin_queue::StdinQueue;
 use super::environment;
-use super::line_decoder::{Line, LineDecoder, MAX_LINE_BYTES};
+use super::line_decoder::{Line, LineDecoder, LineJoiner, MAX_JOINED_BYTES, MAX_LINE_BYTES};
 use crate::config::StdioEndpoint;
 use crate::error::{Error, ProcessExit, Result, ServerOutput};
 use crate::guardian::Guardian;
@@ -337,9 +335,8 @@ impl ProcessMonitor {
         if noise {
             self.output.noise(text);
             if let Some(log) = &mut self.log {
-                log.write(b"[standard output] ", &self.output.redactor);
-                log.write(text, &self.output.redactor);
-                log.write(b"\n", &self.output.redactor);
+                let line = [b"[standard output] ", &text[..], b"\n"].concat();
+                log.write(&line, &self.output.redactor);
             }
         }
     }

@@ -17,7 +17,6 @@ use rustls::{ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureSchem
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
-use self::traditional_key::DecryptError;
 use crate::config::{ClientCert, HttpEndpoint, Text, Verify};
 use crate::error::{Error, Result};
 
@@ -106,11 +105,7 @@ fn with_client_certificate(
     let key_path = cert.key.as_ref().unwrap_or(&cert.cert);
     let key = private_key(key_path, cert.password.as_ref())?;
     builder.with_client_auth_cert(chain, key).map_err(|error| {
-        unusable(
-            "the client key",
-            key_path,
-            &format!("is not usable with the certificate: {error}"),
-        )
+        unusable("the client key", key_path, format!("is not usable with the certificate: {error}"))
     })
 }
 
@@ -120,7 +115,7 @@ fn certificates(what: &'static str, path: &Text) -> Result<Vec<CertificateDer<'s
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
         Ok(_) => Err(unusable(what, path, "contains no PEM certificate")),
-        Err(error) => Err(unusable(what, path, &format!("is not valid PEM: {error}"))),
+        Err(error) => Err(unusable(what, path, format!("is not valid PEM: {error}"))),
     }
 }
 
@@ -130,55 +125,48 @@ fn private_key(path: &Text, password: Option<&Text>) -> Result<PrivateKeyDer<'st
     if let Some(encrypted) = encrypted_section(&pem) {
         let password = password.ok_or_else(|| refused(path, NO_PASSWORD))?;
         let info = EncryptedPrivateKeyInfoRef::try_from(&encrypted[..])
-            .map_err(|error| unusable(WHAT, path, &format!("cannot be read: {error}")))?;
+            .map_err(|error| unusable(WHAT, path, format!("cannot be read: {error}")))?;
         let key = info.decrypt(password.value()).map_err(|_| refused(path, WRONG_PASSWORD))?;
         return PrivateKeyDer::try_from(key.as_bytes().to_vec())
             .map_err(|reason| unusable(WHAT, path, reason));
     }
     if let Some(key) = traditional_key::find(&pem) {
         let password = password.ok_or_else(|| refused(path, NO_PASSWORD))?;
-        return traditional_key::decrypt(&key, password.value()).map_err(|failure| match failure {
-            DecryptError::Unsupported(what) => {
-                let reason =
-                    format!("is encrypted with {what}: convert it with `openssl pkcs8 -topk8`");
-                unusable(WHAT, path, &reason)
-            }
-            DecryptError::WrongPassword => refused(path, WRONG_PASSWORD),
-        });
+        let decrypted = traditional_key::decrypt(&key, password.value()).map_err(|what| {
+            let hint = "convert it with `openssl pkcs8 -topk8`";
+            unusable(WHAT, path, format!("is encrypted with {what}: {hint}"))
+        })?;
+        return decrypted.ok_or_else(|| refused(path, WRONG_PASSWORD));
     }
     PrivateKeyDer::from_pem_slice(&pem)
-        .map_err(|error| unusable(WHAT, path, &format!("contains no usable private key: {error}")))
+        .map_err(|error| unusable(WHAT, path, format!("contains no usable private key: {error}")))
 }
 
 /// The DER of an `ENCRYPTED PRIVATE KEY` section, which the PEM reader of rustls skips.
-fn encrypted_section(pem: &[u8]) -> Option<Vec<u8>> {
-    let text = std::str::from_utf8(pem).ok()?;
-    let begin = text.find("-----BEGIN ENCRYPTED PRIVATE KEY-----")?;
-    let end_mark = "-----END ENCRYPTED PRIVATE KEY-----";
-    let end = begin + text[begin..].find(end_mark)? + end_mark.len();
-    let (_, document) = pkcs8::Document::from_pem(text[begin..end].trim()).ok()?;
-    Some(document.as_bytes().to_vec())
+fn encrypted_section(file: &[u8]) -> Option<Vec<u8>> {
+    let mut sections = pem::parse_many(file).ok()?.into_iter();
+    sections.find(|part| part.tag() == "ENCRYPTED PRIVATE KEY").map(pem::Pem::into_contents)
 }
 
 fn read(what: &'static str, path: &Text) -> Result<Vec<u8>> {
     let place = Path::new(path.value());
     let metadata = fs::metadata(place)
-        .map_err(|error| unusable(what, path, &format!("cannot be read: {error}")))?;
+        .map_err(|error| unusable(what, path, format!("cannot be read: {error}")))?;
     if !metadata.is_file() {
         return Err(unusable(what, path, "is not a file"));
     }
     if metadata.len() > MAX_PEM_BYTES {
         return Err(unusable(what, path, "is too large to be a certificate or key"));
     }
-    fs::read(place).map_err(|error| unusable(what, path, &format!("cannot be read: {error}")))
+    fs::read(place).map_err(|error| unusable(what, path, format!("cannot be read: {error}")))
 }
 
 fn refused(path: &Text, reason: &'static str) -> Error {
     Error::Password { path: path.shown().into(), reason }
 }
 
-fn unusable(what: &'static str, path: &Text, reason: &str) -> Error {
-    Error::File { what, path: path.shown().into(), reason: reason.to_owned() }
+fn unusable(what: &'static str, path: &Text, reason: impl Into<String>) -> Error {
+    Error::File { what, path: path.shown().into(), reason: reason.into() }
 }
 
 /// A custom verifier; signatures are checked as usual.
@@ -213,7 +201,7 @@ impl VerifyRule {
         let by_authority =
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
                 .build()
-                .map_err(|error| unusable(WHAT, path, &format!("is not usable: {error}")))?;
+                .map_err(|error| unusable(WHAT, path, format!("is not usable: {error}")))?;
         Ok(Self::Bundle { by_authority, listed })
     }
 }

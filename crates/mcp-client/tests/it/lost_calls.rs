@@ -175,7 +175,7 @@ async fn a_policy_changed_while_parked_applies_after_reconnecting() {
         endpoint.command = mcp_client::config::Text::literal(there.display().to_string());
     }
     let client = connected(entry.clone()).await;
-    assert_eq!(client.status()[0].state.as_str(), "parked");
+    assert_eq!(client.status()[0].state.into_str(), "parked");
     entry.trust = Trust::Untrusted;
     assert_eq!(client.reload(vec![entry]).updated, ["h"]);
     std::os::unix::fs::symlink(program, &there).unwrap();

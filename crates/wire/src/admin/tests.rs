@@ -30,7 +30,7 @@ fn integers_are_accepted_in_every_notation() {
 fn a_scope_round_trips_through_its_name() {
     for word in ["models", "chat", "responses", "research", "media", "search", "fetch", "mcp"] {
         let scope: ScopeWord = serde_json::from_str(&format!("\"{word}\"")).unwrap();
-        assert_eq!(scope.as_str(), word);
+        assert_eq!(<&str>::from(scope), word);
     }
 }
 

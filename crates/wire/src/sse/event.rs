@@ -47,6 +47,15 @@ impl Event {
         std::str::from_utf8(id).ok()
     }
 
+    /// The last `retry` line, in milliseconds; one that is no number does not count.
+    pub fn retry_ms(&self) -> Option<u64> {
+        let number = |text: &[u8]| -> Option<u64> {
+            let digits = text.iter().all(u8::is_ascii_digit).then_some(text)?;
+            std::str::from_utf8(digits).ok()?.parse().ok()
+        };
+        self.values(b"retry").filter_map(number).last()
+    }
+
     /// Whether it has no content: only comments and blank lines, no `data` line.
     pub fn is_comment(&self) -> bool {
         self.values(b"data").next().is_none()

@@ -190,7 +190,7 @@ impl Watch<'_> {
     }
 
     fn line(&self, status: &ServerStatus) -> String {
-        let (name, word) = (&status.server, status.state.as_str());
+        let (name, word) = (&status.server, status.state.into_str());
         let why = match (&status.failure, status.state.reason()) {
             (Some(failure), _) => Some(error_lines(&self.fleet.shown, failure).0),
             (None, reason) => reason.map(|reason| self.fleet.shown.first_line(reason)),

@@ -115,7 +115,7 @@ fn change_of(patch: KeyBody) -> ApiResult<KeyChange> {
 }
 
 fn known_scopes(words: &[ScopeWord]) -> Vec<Scope> {
-    words.iter().filter_map(|word| Scope::parse(word.as_str())).collect()
+    words.iter().filter_map(|word| Scope::parse(word.into())).collect()
 }
 
 fn parse_time(text: &str) -> ApiResult<Time> {

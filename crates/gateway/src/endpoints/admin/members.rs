@@ -79,7 +79,7 @@ pub(super) async fn change(admin: Admin, Id(id): Id, request: Request) -> ApiRes
     if let Some(team) = team.filter(|team| *team != member.team) {
         member = apply(&admin, member.id, MemberChange::Team(team)).await?;
     }
-    if let Some(role) = patch.role.and_then(|role| Role::parse(role.as_str()))
+    if let Some(role) = patch.role.and_then(|role| Role::parse(role.into()))
         && role != member.role
     {
         member = apply(&admin, member.id, MemberChange::Role(role)).await?;

@@ -19,7 +19,7 @@ fn a_client_assertion_verifies_and_is_short_lived() {
     let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
     let key = SigningKey::read(pair.serialize_pem().as_bytes()).unwrap();
     let statement = key.client_assertion("me", "https://a.example").unwrap();
-    let SigningKeyPair::P256(own) = &key.pair else { panic!("another curve") };
+    let SigningKey::P256(own) = &key else { panic!("another curve") };
     let claims = verifies(&statement, &ECDSA_P256_SHA256_FIXED, own.public_key().as_ref());
     assert_eq!((&claims["iss"], &claims["sub"]), (&json!("me"), &json!("me")));
     assert_eq!(claims["aud"], "https://a.example");
@@ -30,9 +30,9 @@ fn a_client_assertion_verifies_and_is_short_lived() {
 fn ed25519_keys_sign_and_invalid_keys_are_rejected() {
     let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
     let key = SigningKey::read(pair.serialize_pem().as_bytes()).unwrap();
-    let SigningKeyPair::Ed25519(own) = &key.pair else { panic!("another kind") };
+    let SigningKey::Ed25519(own) = &key else { panic!("another kind") };
     verifies(&key.client_assertion("me", "a").unwrap(), &ED25519, own.public_key().as_ref());
     assert!(SigningKey::read(b"nothing").is_err());
     let bad = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
-    assert!(SigningKey::read(bad.as_bytes()).unwrap_err().contains("unsupported key type"));
+    assert!(SigningKey::read(bad.as_bytes()).err().unwrap().contains("unsupported key type"));
 }

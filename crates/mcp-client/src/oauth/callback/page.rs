@@ -61,8 +61,8 @@ pub(super) fn for_outcome(outcome: &LoginOutcome) -> Page {
         LoginOutcome::SignedIn { server } => {
             page(StatusCode::OK, &format!("Signed in to {server}"), None, &[close])
         }
-        LoginOutcome::Failed { server, what, hint } => {
-            let lines: Vec<&str> = hint.as_deref().into_iter().chain([close]).collect();
+        LoginOutcome::Failed { server, what } => {
+            let lines = ["See the terminal for the next steps.", close];
             let title = format!("Sign-in to {server} failed");
             page(StatusCode::BAD_REQUEST, &title, Some(what), &lines)
         }
@@ -135,7 +135,7 @@ fn page(status: StatusCode, title: &str, said: Option<&str>, lines: &[&str]) -> 
         html += &format!("<p class=\"said\">{}</p>\n", escaped(said));
     }
     for line in lines {
-        html += &format!("<p>{}</p>\n", with_code(line));
+        html += &format!("<p>{}</p>\n", escaped(line));
     }
     html += "</main>\n</body>\n</html>\n";
     Page { status, location: None, html }
@@ -146,19 +146,6 @@ fn escaped(text: &str) -> String {
     let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
     let text: String = text.chars().take(MAX_TEXT_CHARS).map(printable).collect();
     pages::escape(&text)
-}
-
-/// Escapes our own text; backquoted parts become code.
-fn with_code(text: &str) -> String {
-    let parts: Vec<&str> = text.split('`').collect();
-    if parts.len().is_multiple_of(2) {
-        return escaped(text);
-    }
-    let marked = parts.iter().enumerate().map(|(index, part)| match index % 2 {
-        0 => escaped(part),
-        _ => format!("<code>{}</code>", escaped(part)),
-    });
-    marked.collect()
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Credentials {
         let client = self.configured_client(&found.server)?;
         let configured = self.options.scope.as_ref().map(|scope| scope.value().trim());
         let scopes = ScopeRequest { configured, challenges, before: None };
-        let scope = scopes.choose(found.offered_scopes());
+        let scope = scopes.choose(found.scopes.as_deref(), &found.server.scopes_supported);
         let key = found.bind.then(DpopKey::generate).flatten();
         let mut grant = vec![("resource", found.resource.clone())];
         grant.extend(scope.clone().map(|scope| ("scope", scope)));

@@ -86,7 +86,7 @@ fn metadata_round_trips_through_storage() {
     assert_eq!(read.scopes_supported, ["a", "b"]);
     assert_eq!(read.registration_endpoint, None);
     assert!(read.supports_client_documents && read.supports_pkce());
-    let again = ServerMetadata::read(read.to_json().as_object().unwrap()).unwrap();
+    let again: ServerMetadata = serde_json::from_value(json!(read)).unwrap();
     assert_eq!(again, read);
     assert!(ServerMetadata::guess("https://b.example").supports_pkce());
 }

@@ -38,5 +38,5 @@ fn client_secrets_expire_as_announced() {
     registration.client_secret_expires_at = 1;
     assert!(registration.is_over());
     assert!(!format!("{registration:?}").contains("hidden"));
-    assert_eq!(registration.client().method, ClientAuthMethod::Post);
+    assert!(matches!(registration.client().method, ClientAuthMethod::Post));
 }

@@ -15,8 +15,8 @@ fn choose(
     let owned = |scopes: &[&str]| scopes.iter().map(|&scope| scope.to_owned()).collect();
     let by_resource: Option<Vec<String>> = published.map(owned);
     let by_issuer: &[String] = if offline { &[OFFLINE.to_owned()] } else { &[] };
-    let offered = OfferedScopes { by_resource: by_resource.as_deref(), by_issuer };
-    ScopeRequest { configured, challenges: &parse(challenge), before }.choose(offered)
+    let request = ScopeRequest { configured, challenges: &parse(challenge), before };
+    request.choose(by_resource.as_deref(), by_issuer)
 }
 
 #[test]

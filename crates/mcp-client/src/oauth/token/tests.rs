@@ -33,7 +33,7 @@ fn token_lifetimes_are_parsed_in_every_format() {
 #[test]
 fn unknown_token_types_are_rejected() {
     let body = json!({ "access_token": "t", "token_type": "mac" });
-    let error = parse_token_response(&answer(200, &body)).unwrap_err();
+    let error = parse_token_response(&answer(200, &body)).err().unwrap();
     assert!(error.to_string().contains("token type `mac`"), "{error}");
     for kind in ["Bearer", "bearer", "BEARER"] {
         let body = json!({ "access_token": "t", "token_type": kind });
@@ -47,7 +47,8 @@ fn unknown_token_types_are_rejected() {
 fn oauth_errors_need_their_status_and_exact_code() {
     let refused = |status, code: &str| {
         parse_token_response(&answer(status, &json!({ "error": code })))
-            .unwrap_err()
+            .err()
+            .unwrap()
             .is_refusal("invalid_client")
     };
     assert!(refused(400, "invalid_client"));

@@ -1,13 +1,23 @@
 //! Tests of `response_cache`.
 
-use serde_json::json;
+use bytes::Bytes;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::message::{Message, parse_single};
+
+fn response(result: &Value) -> RawJson {
+    let text = json!({ "id": 1, "result": result }).to_string();
+    match parse_single(&Bytes::from(text)) {
+        Some(Message::Response { outcome: Ok(result), .. }) => result,
+        other => panic!("{other:?}"),
+    }
+}
 
 #[tokio::test(start_paused = true)]
 async fn responses_are_cached_for_the_announced_time() {
     let cache = ResponseCache::default();
-    let answer = RawJson::from_value(&json!({ "ttlMs": 1500.0, "tools": [] }));
+    let answer = response(&json!({ "ttlMs": 1500.0, "tools": [] }));
     cache.keep("a".to_owned(), &answer, cache.generation());
     assert_eq!(cache.find("a"), Some(answer.clone()));
     tokio::time::advance(Duration::from_millis(1400)).await;
@@ -16,7 +26,7 @@ async fn responses_are_cached_for_the_announced_time() {
     assert!(cache.find("a").is_none());
     for none in [json!({}), json!({ "ttlMs": -5 }), json!({ "ttlMs": 0 }), json!({ "ttlMs": "9" })]
     {
-        cache.keep("b".to_owned(), &RawJson::from_value(&none), cache.generation());
+        cache.keep("b".to_owned(), &response(&none), cache.generation());
         assert_eq!(cache.find("b"), None, "{none}");
     }
     let before = cache.generation();

@@ -8,7 +8,7 @@ fn decode(chunks: &[&[u8]]) -> (Vec<(String, String)>, Option<String>, Option<u6
     let mut stream = EventStream::default();
     let mut found = Vec::new();
     for chunk in chunks {
-        stream.push(chunk);
+        stream.push(Bytes::copy_from_slice(chunk));
         while let Some(event) = stream.next_event().unwrap() {
             found.push((event.kind, String::from_utf8_lossy(&event.data).into_owned()));
         }
@@ -49,7 +49,7 @@ fn oversized_events_are_rejected_with_any_chunking() {
         let mut stream = EventStream::with_limit(100);
         let mut refused = false;
         for chunk in text.as_bytes().chunks(7) {
-            stream.push(chunk);
+            stream.push(Bytes::copy_from_slice(chunk));
             refused |= stream.next_event().is_err();
         }
         assert!(refused);

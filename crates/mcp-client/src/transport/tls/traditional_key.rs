@@ -14,12 +14,6 @@ use rustls_pki_types::PrivateKeyDer;
 /// The first bytes of the initialization vector are the salt.
 const SALT_BYTES: usize = 8;
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum DecryptError {
-    Unsupported(String),
-    WrongPassword,
-}
-
 pub(super) fn find(file: &[u8]) -> Option<Pem> {
     let is_encrypted = |part: &Pem| {
         let kind = part.headers().get("Proc-Type");
@@ -28,9 +22,10 @@ pub(super) fn find(file: &[u8]) -> Option<Pem> {
     pem::parse_many(file).ok()?.into_iter().find(is_encrypted)
 }
 
-pub(super) fn decrypt(key: &Pem, password: &str) -> Result<PrivateKeyDer<'static>, DecryptError> {
+/// `None` if the password is wrong; an error names an unsupported encryption or type.
+pub(super) fn decrypt(key: &Pem, password: &str) -> Result<Option<PrivateKeyDer<'static>>, String> {
     let info = key.headers().get("DEK-Info").unwrap_or_default();
-    let unsupported = || DecryptError::Unsupported(format!("`{}`", info.escape_default()));
+    let unsupported = || format!("`{}`", info.escape_default());
     let (cipher, iv) = info.split_once(',').ok_or_else(unsupported)?;
     let iv = from_hex(iv.trim()).ok_or_else(unsupported)?;
     let (text, password) = (key.contents(), password.as_bytes());
@@ -42,12 +37,12 @@ pub(super) fn decrypt(key: &Pem, password: &str) -> Result<PrivateKeyDer<'static
         _ => return Err(unsupported()),
     };
     // One wrong password in 256 yields valid padding.
-    let der = der.filter(|der| is_one_sequence(der)).ok_or(DecryptError::WrongPassword)?;
+    let Some(der) = der.filter(|der| is_one_sequence(der)) else { return Ok(None) };
     match key.tag() {
-        "RSA PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs1(der.into())),
-        "EC PRIVATE KEY" => Ok(PrivateKeyDer::Sec1(der.into())),
-        "PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs8(der.into())),
-        other => Err(DecryptError::Unsupported(format!("a key of the unsupported type `{other}`"))),
+        "RSA PRIVATE KEY" => Ok(Some(PrivateKeyDer::Pkcs1(der.into()))),
+        "EC PRIVATE KEY" => Ok(Some(PrivateKeyDer::Sec1(der.into()))),
+        "PRIVATE KEY" => Ok(Some(PrivateKeyDer::Pkcs8(der.into()))),
+        other => Err(format!("a key of the unsupported type `{other}`")),
     }
 }
 

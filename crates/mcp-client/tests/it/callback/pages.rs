@@ -34,7 +34,6 @@ fn failed() -> LoginOutcome {
         what: "the authorization server rejected the request: access_denied: <b \
                onclick=alert(1)>no</b> <script>document.title = 'owned'</script>"
             .to_owned(),
-        hint: Some("Run `agent mcp login docs` to try again.".to_owned()),
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn table(all: &[ServerStatus]) -> String {
             status.server.clone(),
             status.transport.to_owned(),
             status.era.map_or_else(|| "-".to_owned(), |era| era.to_string()),
-            status.state.as_str().to_owned(),
+            status.state.into_str().to_owned(),
             known(status.tools.to_string()),
             known(grouped(status.tokens)),
             match status.state {
@@ -50,7 +50,7 @@ pub(crate) fn reasons(all: &[ServerStatus], fleet: &McpServers) -> String {
             let how = match status.state {
                 ServerState::Connecting => "is connecting; the last attempt failed",
                 ServerState::NeedsSignIn { .. } => "needs a sign-in",
-                _ => &format!("is {}", status.state.as_str()),
+                _ => &format!("is {}", status.state.into_str()),
             };
             text.push_str(&format!("\n{name} {how}: {why}\n"));
             text.extend(said.iter().map(|line| format!("  {line}\n")));
@@ -99,7 +99,7 @@ pub(crate) fn server_json(status: &ServerStatus, fleet: &McpServers) -> Value {
         "era": status.era.map(|era| era.to_string()),
         "version": status.version,
         "server_info": status.server_info,
-        "state": status.state.as_str(),
+        "state": status.state.into_str(),
         "reason": reason,
         "said": failure.map(|(_, said)| said).unwrap_or_default(),
         "hints": hints,

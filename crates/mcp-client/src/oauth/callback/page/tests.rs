@@ -6,9 +6,9 @@ fn signed_in(server: &str) -> Page {
     for_outcome(&LoginOutcome::SignedIn { server: server.to_owned() })
 }
 
-fn failed(server: &str, what: &str, hint: Option<&str>) -> Page {
+fn failed(server: &str, what: &str) -> Page {
     let (server, what) = (server.to_owned(), what.to_owned());
-    for_outcome(&LoginOutcome::Failed { server, what, hint: hint.map(str::to_owned) })
+    for_outcome(&LoginOutcome::Failed { server, what })
 }
 
 fn headers(page: Page) -> http::HeaderMap {
@@ -18,39 +18,22 @@ fn headers(page: Page) -> http::HeaderMap {
 #[test]
 fn peer_text_is_escaped() {
     let evil = "<img src=x onerror=alert(1)>\"'&\u{0}";
-    let ending = LoginOutcome::Failed {
-        server: evil.to_owned(),
-        what: evil.to_owned(),
-        hint: Some(evil.to_owned()),
-    };
-    let Page { status, html, .. } = for_outcome(&ending);
+    let Page { status, html, .. } = failed(evil, evil);
     assert_eq!(status, StatusCode::BAD_REQUEST);
     let safe = "&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp; ";
-    assert_eq!(html.matches(safe).count(), 4, "title, heading, words and hint: {html}");
+    assert_eq!(html.matches(safe).count(), 3, "title, heading and words: {html}");
     assert!(!html.contains("<img") && !html.contains('\0'));
 }
 
 #[test]
-fn a_command_in_a_hint_is_code() {
-    assert_eq!(with_code("run `a <b>` or `c`"), "run <code>a &lt;b&gt;</code> or <code>c</code>");
-    assert_eq!(with_code("a ` b"), "a ` b");
-}
-
-#[test]
 fn long_peer_text_is_truncated() {
-    let html = failed("s", &"x".repeat(100_000), None).html;
+    let html = failed("s", &"x".repeat(100_000)).html;
     assert_eq!(html.matches("xxxxxxxxxx").count(), MAX_TEXT_CHARS / 10);
 }
 
 #[test]
 fn every_page_is_complete_and_loads_no_resources() {
-    let pages = [
-        signed_in("docs"),
-        failed("docs", "w", Some("h")),
-        already_used(),
-        unfinished(),
-        not_found(),
-    ];
+    let pages = [signed_in("docs"), failed("docs", "w"), already_used(), unfinished(), not_found()];
     for page in pages {
         for part in ["<!doctype html>", "<html lang=\"en\">", "<title>", "<main", "<h1>", "</html>"]
         {

@@ -1,4 +1,4 @@
-//! Tests of `circuit_breaker`.
+//! Tests of `handle`.
 
 use super::*;
 
