@@ -5,7 +5,6 @@ mod messages;
 mod request;
 mod stream;
 mod thinking;
-mod tools;
 
 pub use answer::answer;
 pub use request::request;

@@ -19,7 +19,6 @@ pub struct ToolTable {
     web_search: Option<WebSearchTool>,
 }
 
-/// A tool of the client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tool {
     pub(crate) kind: ToolKind,

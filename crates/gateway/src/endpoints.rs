@@ -52,7 +52,6 @@ use crate::request_info::{RequestInfo, Route};
 use crate::request_log::sanitized_path;
 use crate::service::Service;
 
-/// The state of the router.
 type AppState = Arc<Service>;
 
 pub(crate) struct Endpoints {

@@ -13,16 +13,13 @@ use crate::provider::{CHAT_PATH, List, MESSAGES_PATH, Owner, Provider, Sender, e
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 const MAX_TOKENS: u32 = 16;
 
-/// The answer of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// Its HTTP status.
     pub status: u16,
     /// The ids of its models, or the text of its answer, if any.
     pub found: Option<Vec<String>>,
     /// Its sanitized error message.
     pub message: Option<String>,
-    /// Duration.
     pub took: Duration,
 }
 

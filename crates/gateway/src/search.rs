@@ -1,6 +1,6 @@
 //! Search: search providers are tried in order until one returns results.
 //!
-//! An index of files ([`config::Index`]) is a provider like any other. Results are filtered,
+//! An index of files ([`crate::config::Index`]) is a provider like any other. Results are filtered,
 //! deduplicated and cached.
 
 mod cache;
@@ -25,7 +25,7 @@ pub(crate) use wanted::{DEFAULT_RESULTS, Found, Wanted};
 use self::cache::Cache;
 use self::index::Index;
 use self::remote::Remote;
-use crate::config::{self, Config, SearchProvider};
+use crate::config::{Config, SearchProvider};
 use crate::failure::ApiError;
 use crate::metrics::Metrics;
 use crate::problem::{Problem, collect};
@@ -62,7 +62,11 @@ pub(crate) enum Failure {
 }
 
 /// Opens all configured providers, or returns all problems.
-pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Problem>> {
+pub(crate) fn open(
+    config: &Config,
+    parser: &Pool,
+    metrics: Arc<Metrics>,
+) -> Result<Search, Vec<Problem>> {
     let mut problems = Vec::new();
     let open = |configured: &SearchProvider| {
         let engine = match configured {
@@ -78,7 +82,11 @@ pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Proble
         collect(&mut problems, engine)
     };
     let engines = config.search.providers.iter().filter_map(open).collect();
-    if problems.is_empty() { Ok(Engines(engines)) } else { Err(problems) }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let cache = Cache::new(config.search.cache);
+    Ok(Search { engines, cache, metrics, started: OnceLock::new() })
 }
 
 /// Asks one provider once, without a running service.
@@ -112,19 +120,7 @@ pub async fn probe(configured: &SearchProvider, query: &str) -> Result<Vec<Searc
     }
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Engines(Vec<Engine>);
-
 impl Search {
-    pub(crate) fn new(config: &config::Search, engines: Engines, metrics: Arc<Metrics>) -> Self {
-        Self {
-            engines: engines.0,
-            cache: Cache::new(config.cache),
-            metrics,
-            started: OnceLock::new(),
-        }
-    }
-
     /// Starts the background work of indexes, once.
     pub(crate) fn start(&self, tasks: &TaskTracker, stopping: &CancellationToken) {
         self.started.get_or_init(|| {

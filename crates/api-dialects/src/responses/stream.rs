@@ -12,8 +12,9 @@ use super::super::{
     ChatTranslator, MAX_OUTPUT_ITEMS, Malformed, Search, SearchOutcome, SearchResult, ToolTable,
     Usage, web_search,
 };
-use super::events::{DeltaEvent, EventWriter, ResponseEvent};
-use super::output::{FinishedSearch, Item, Kind, Part, PartKind, SearchItem};
+use super::output::{
+    DeltaEvent, EventWriter, FinishedSearch, Item, Kind, Part, PartKind, ResponseEvent, SearchItem,
+};
 use super::shape::{Outcome, Shape, Status};
 
 /// Writes the events of a response.
@@ -341,21 +342,4 @@ impl ChatTranslator for Stream {
         self.round.advance(self.items.len());
         Some(round_messages(&text, &calls, results))
     }
-}
-
-/// Converts a completion into a response object.
-///
-/// `tools` is that of the translated request; `ids` makes an id for a prefix such as `msg`. For an
-/// answer of several rounds, use a [`Stream`] and [`ChatTranslator::add_completion`].
-pub fn answer(
-    completion: &Value,
-    shape: &Shape,
-    tools: &ToolTable,
-    ids: impl FnMut(&str) -> String + Send + 'static,
-) -> Result<Value, Malformed> {
-    let mut stream = Stream::new(shape.clone(), tools.clone(), ids);
-    let mut events = BytesMut::new();
-    stream.add_completion(completion, &mut events)?;
-    stream.finish(&mut events);
-    stream.into_response().ok_or(Malformed::Missing("message"))
 }

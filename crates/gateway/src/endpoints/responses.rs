@@ -278,7 +278,6 @@ impl Earlier {
     }
 }
 
-/// The events of a stored response.
 struct ResponseEvents {
     billing: Arc<Billing>,
     member: MemberId,

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use super::chat::ChatWatch;
 use super::chat_request::{AnswerReader, UpstreamRequest};
 use super::native::MessagesWatch;
-use super::rounds::{RoundRequest, Rounds, Searcher, searcher_for};
+use super::rounds::{Bridge, BridgedReader, RoundRequest, Rounds, Searcher, searcher_for};
 use super::stage::Stage;
-use super::whole::{BridgedReader, Shape, WholeReader, new_id};
+use super::whole::{WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::config::Kind;
 use crate::failure::{ApiError, ApiResult};
@@ -101,10 +101,11 @@ impl MessagesRequest {
         let tools = translated.tools.clone();
         let rounds =
             searcher.map(|it| Rounds::new(it, translated, Box::new(move |chat| Ok(make(chat)))));
-        let shape = Shape::Message(messages::Shape::new(&fields, &new_id("msg")));
-        let bridged = BridgedReader { from: WholeReader::Chat { model: None }, shape, tools };
+        let shape = messages::Shape::new(&fields, &new_id("msg"));
+        let bridge = Bridge::Messages(messages::Stream::new(shape, tools, new_id));
+        let bridged = BridgedReader { from: WholeReader::Chat { model: None }, bridge, rounds };
         let watch = || ChatWatch { wants_usage: true, ..ChatWatch::default() };
-        let reader = bridged.reader(None, rounds, self.is_streamed.then(watch));
+        let reader = bridged.reader(None, self.is_streamed.then(watch));
         Ok(UpstreamRequest { path: CHAT_PATH, body, reader, header: None })
     }
 }

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::chat_request::{AnswerReader, ChatRequest, UpstreamRequest};
 use super::native::{NativeWatch, Ours};
-use super::rounds::{RoundRequest, Rounds, Searcher, searcher_for};
+use super::rounds::{Bridge, BridgedReader, RoundRequest, Rounds, Searcher, searcher_for};
 use super::stage::Stage;
-use super::whole::{BridgedReader, CompactionReader, Shape, WholeReader, new_id};
+use super::whole::{CompactionReader, WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::clock;
 use crate::config::{Kind, Responses};
@@ -121,9 +121,9 @@ impl ResponsesRequest {
             Rounds::new(searcher, translated, Box::new(move |chat| Ok(make(chat)?.request)))
         });
         let RoundRequest { path, body, anthropic } = first.request;
-        let shape = Shape::Response(self.shape.clone());
+        let bridge = Bridge::Responses(responses::Stream::new(self.shape.clone(), tools, new_id));
         let watch = self.chat.is_streamed.then(|| self.chat.watch());
-        let reader = BridgedReader { from, shape, tools }.reader(anthropic, rounds, watch);
+        let reader = BridgedReader { from, bridge, rounds }.reader(anthropic, watch);
         Ok(UpstreamRequest { path, body, reader, header: None })
     }
 }

@@ -5,7 +5,6 @@ use wire::search::{Domains, Recency, SearchResult};
 
 pub(crate) const DEFAULT_RESULTS: usize = 10;
 
-/// A search request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Wanted {
     /// The owner of cached results; `None` for the shared cache.
@@ -56,7 +55,6 @@ impl Wanted {
     }
 }
 
-/// The results of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     /// The name of the provider that found it.

@@ -15,7 +15,6 @@ pub(super) fn write(out: &mut BytesMut, kind: &'static str, fields: &impl Serial
     write_event(out, kind, None, fields);
 }
 
-/// A delta of the block at `index`.
 #[derive(Serialize)]
 struct BlockDelta<'a> {
     index: usize,

@@ -6,8 +6,7 @@ use serde_json::json;
 use super::super::super::Malformed;
 use super::super::super::chunk::CallDelta;
 use super::super::super::tool_table::ToolKind;
-use super::super::events::DeltaEvent;
-use super::super::output::{Item, Kind, SearchItem, call_id_prefix};
+use super::super::output::{DeltaEvent, Item, Kind, SearchItem, call_id_prefix};
 use super::super::tools::free_form_input;
 use super::Stream;
 

@@ -17,7 +17,7 @@ use crate::failure::ApiResult;
 use crate::provider::{Local, Provider};
 
 pub(super) async fn reload(admin: Admin) -> ApiResult {
-    let done = admin.operator().reload(&admin.service.reloads).await?;
+    let done = admin.service.reloads.reload(&admin.by).await?;
     Ok(json(&ReloadView {
         object: "reload".to_owned(),
         generation: done.generation,

@@ -127,7 +127,6 @@ impl Deref for KeyKeeper {
 }
 
 impl KeyKeeper {
-    /// The path of the pages.
     fn base(&self) -> &'static str {
         if self.bounds.is_some() { OWN_KEYS } else { ALL_KEYS }
     }

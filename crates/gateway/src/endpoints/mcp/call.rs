@@ -249,7 +249,7 @@ async fn read(response: Response) -> ApiResult<Bytes> {
 fn failed(info: Option<&RequestInfo>, error: &ApiError) -> CallToolResult {
     let code = error.code();
     let mut text = format!("{} ({}, {})", error.message(), code.as_str(), code.status());
-    let detail = error.body().error;
+    let detail = error.detail(None);
     if let (Some(needed), Some(available)) = (detail.needed_micros, detail.available_micros) {
         text.push_str(&format!(": {needed} micro-credits are needed, {available} are available"));
     }

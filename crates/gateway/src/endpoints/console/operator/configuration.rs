@@ -31,7 +31,7 @@ pub(super) async fn show(context: OperatorContext) -> PageResult {
 
 pub(super) async fn reload(context: OperatorContext, request: Request) -> PageResult {
     context.submitted(request).await?;
-    match context.operator().reload(&context.service.reloads).await {
+    match context.service.reloads.reload(&context.by).await {
         Ok(_) => Ok(redirect("/operator/configuration?done=reloaded")),
         Err(Error::Configuration(problems)) => configuration_page(&context, problems).await,
         Err(error) => Err(error.into()),
