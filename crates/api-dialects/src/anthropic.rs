@@ -4,7 +4,6 @@ mod answer;
 mod messages;
 mod request;
 mod stream;
-mod thinking;
 
 pub use answer::answer;
 pub use request::request;

@@ -8,15 +8,15 @@
 //! A web search takes several rounds: see [`ChatTranslator::begin_searches`](crate::ChatTranslator::begin_searches).
 
 mod conversation;
-mod input;
 mod output;
 mod request;
 mod shape;
 mod stream;
 mod tools;
 
-pub use input::{input_items, output_items};
-pub use request::{compaction, compaction_request, request, reveal_summary};
+pub use request::{
+    compaction, compaction_request, input_items, output_items, request, reveal_summary,
+};
 pub use shape::{Outcome, Shape, Status};
 pub use stream::Stream;
 

@@ -9,7 +9,6 @@ mod alerts;
 mod background;
 mod billing;
 pub mod budget;
-mod capability;
 mod caps;
 mod catalogue;
 mod clock;

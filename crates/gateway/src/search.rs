@@ -3,28 +3,26 @@
 //! An index of files ([`crate::config::Index`]) is a provider like any other. Results are filtered,
 //! deduplicated and cached.
 
-mod cache;
 mod canonical;
 mod index;
 mod plain;
 mod remote;
-mod wanted;
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use document_parser::Pool;
+use ledger::{MemberId, Time};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
+use web_reader::{CacheLimits, TtlCache};
 use wire::error::Code;
-use wire::search::SearchResult;
+use wire::search::{Domains, Recency, SearchResult};
 
-pub(crate) use wanted::{DEFAULT_RESULTS, Found, Wanted};
-
-use self::cache::Cache;
 use self::index::Index;
 use self::remote::Remote;
+use crate::clock;
 use crate::config::{Config, SearchProvider};
 use crate::failure::ApiError;
 use crate::metrics::Metrics;
@@ -127,7 +125,7 @@ impl Search {
             let over = stopping.child_token();
             for engine in &self.engines {
                 if let Engine::Index(index) = engine {
-                    tasks.spawn(index.keep(over.clone()));
+                    tasks.spawn(index.documents.clone().keep(over.clone()));
                 }
             }
             over.drop_guard()
@@ -242,14 +240,14 @@ impl Engine {
     fn name(&self) -> &str {
         match self {
             Self::Remote(remote) => &remote.provider.name,
-            Self::Index(index) => index.name(),
+            Self::Index(index) => index.documents.name(),
         }
     }
 
     fn is_usable(&self) -> bool {
         match self {
             Self::Remote(remote) => remote.provider.health.is_usable(),
-            Self::Index(index) => index.is_usable(),
+            Self::Index(index) => index.documents.is_usable(),
         }
     }
 
@@ -283,3 +281,104 @@ impl From<Failure> for ApiError {
         }
     }
 }
+
+pub(crate) const DEFAULT_RESULTS: usize = 10;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Wanted {
+    /// The owner of cached results; `None` for the shared cache.
+    pub(crate) owner: Option<MemberId>,
+    pub(crate) query: String,
+    pub(crate) max_results: usize,
+    pub(crate) recency: Option<Recency>,
+    /// In lower case.
+    pub(crate) domains: Domains,
+}
+
+impl Wanted {
+    /// A request without filters.
+    pub(crate) fn new(query: impl Into<String>) -> Self {
+        Self {
+            owner: None,
+            query: query.into(),
+            max_results: DEFAULT_RESULTS,
+            recency: None,
+            domains: Domains::default(),
+        }
+    }
+
+    /// Whether results from this host are allowed.
+    pub(super) fn allows(&self, host: &str) -> bool {
+        let is_below = |domain: &String| {
+            let start = host.strip_suffix(domain.as_str());
+            start.is_some_and(|start| start.is_empty() || start.ends_with('.'))
+        };
+        let Domains { include, exclude } = &self.domains;
+        (include.is_empty() || include.iter().any(is_below)) && !exclude.iter().any(is_below)
+    }
+
+    /// The query with the domains in the syntax of most search engines.
+    pub(super) fn with_sites(&self) -> String {
+        let Domains { include, exclude } = &self.domains;
+        let sites: Vec<String> = include.iter().map(|domain| format!("site:{domain}")).collect();
+        let mut query = self.query.clone();
+        match &sites[..] {
+            [] => {}
+            [site] => query.push_str(&format!(" {site}")),
+            sites => query.push_str(&format!(" ({})", sites.join(" OR "))),
+        }
+        for domain in exclude {
+            query.push_str(&format!(" -site:{domain}"));
+        }
+        query
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Found {
+    /// The name of the provider that found it.
+    pub(crate) provider: String,
+    /// Ordered by relevance. Their texts are plain, one line, and bounded.
+    pub(crate) results: Vec<SearchResult>,
+    /// When they were found, if they are cached.
+    pub(crate) cached_at: Option<Time>,
+}
+
+const MAX_ANSWERS: usize = 1000;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+#[derive(Debug)]
+struct Cache(TtlCache<Wanted, Arc<(Found, Time)>>);
+
+impl Cache {
+    /// A cache of results up to this age; `None` disables it.
+    fn new(max_age: Option<Duration>) -> Self {
+        let max_age = max_age.unwrap_or_default();
+        let (max_entries, max_bytes) = (MAX_ANSWERS, MAX_BYTES);
+        Self(TtlCache::new(CacheLimits { max_age, max_entries, max_bytes }))
+    }
+
+    fn find(&self, wanted: &Wanted) -> Option<Found> {
+        let cached = self.0.get(wanted)?;
+        let (found, at) = &*cached;
+        Some(Found { cached_at: Some(*at), ..found.clone() })
+    }
+
+    fn insert(&self, wanted: &Wanted, found: &Found) {
+        let bytes = size(wanted) * 2 + found.results.iter().map(size_of_hit).sum::<usize>();
+        self.0.insert(wanted.clone(), Arc::new((found.clone(), clock::now())), bytes);
+    }
+}
+
+fn size(wanted: &Wanted) -> usize {
+    let domains = wanted.domains.include.iter().chain(&wanted.domains.exclude);
+    size_of::<Wanted>() + wanted.query.len() + domains.map(String::len).sum::<usize>()
+}
+
+fn size_of_hit(hit: &SearchResult) -> usize {
+    let texts = [&hit.title, &hit.url, &hit.snippet, &hit.source];
+    size_of::<SearchResult>() + texts.map(String::len).iter().sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,11 +8,26 @@ use std::sync::Arc;
 
 use super::address::{is_global, is_within};
 use super::fault::{Fault, Result};
-use super::options::{AllowedPrivate, PrivatePlace, ReaderOptions};
 use super::target::Target;
 
 /// A host with more addresses is refused.
 const MAX_ADDRESSES: usize = 64;
+
+/// A private host or network that may be read, at one port or at all of `ports`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowedPrivate {
+    pub place: PrivatePlace,
+    /// The allowed port, if limited.
+    pub port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PrivatePlace {
+    /// A name in lower case, with any addresses.
+    Host(String),
+    /// The network with this prefix length.
+    Net(IpAddr, u8),
+}
 
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -21,8 +36,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    pub(crate) fn new(options: &ReaderOptions) -> Self {
-        Self { ports: options.ports.clone(), allowed: options.allow_private.clone() }
+    pub(crate) fn new(ports: Vec<u16>, allowed: Vec<AllowedPrivate>) -> Self {
+        Self { ports, allowed }
     }
 
     /// Checks a target without resolving its name.

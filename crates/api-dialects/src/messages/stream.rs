@@ -2,7 +2,7 @@
 
 mod blocks;
 
-use blocks::{Block, BlockWriter, write};
+use blocks::{Block, BlockWriter, Speech, write};
 use bytes::BytesMut;
 use serde_json::{Value, json};
 
@@ -98,14 +98,14 @@ impl Stream {
             && !has_calls
         {
             self.round.grow(thought)?;
-            self.blocks.thinking(thought, out);
+            self.blocks.speak(Speech::Thinking, thought, out);
         }
         if let Some(text) = delta.content.as_deref() {
             self.round.grow(text)?;
             if has_calls {
                 self.late_text.push_str(text);
             } else {
-                self.blocks.text(text, out);
+                self.blocks.speak(Speech::Text, text, out);
             }
         }
         if let Some(refusal) = delta.refusal.as_deref() {
@@ -158,7 +158,7 @@ impl Stream {
         self.blocks.close_all(out);
         let text = std::mem::take(&mut self.late_text);
         if !text.trim().is_empty() {
-            self.blocks.text(&text, out);
+            self.blocks.speak(Speech::Text, &text, out);
             self.blocks.close_all(out);
         }
     }
@@ -178,13 +178,6 @@ impl Stream {
             }
             _ => None,
         })
-    }
-
-    /// Adds a result to every unexecuted search: a message must not end without them.
-    fn abandon_searches(&mut self, out: &mut BytesMut) {
-        for search in self.pending_searches().collect::<Vec<_>>() {
-            self.end_search(&search, &Err(SearchError::MaxUsesExceeded), out);
-        }
     }
 }
 
@@ -206,9 +199,12 @@ impl ChatTranslator for Stream {
             return;
         }
         self.end_round(out);
-        self.abandon_searches(out);
+        // A message must not end without the result of a search.
+        for search in self.pending_searches().collect::<Vec<_>>() {
+            self.end_search(&search, &Err(SearchError::MaxUsesExceeded), out);
+        }
         if self.blocks.is_empty() && !self.refusal.is_empty() {
-            self.blocks.text(&self.refusal, out);
+            self.blocks.speak(Speech::Text, &self.refusal, out);
             self.blocks.close_all(out);
         }
         let (end, usage) = (self.end(), self.usage_json());
@@ -262,7 +258,7 @@ impl ChatTranslator for Stream {
         let (mut said, mut calls, mut results) = (String::new(), Vec::new(), Vec::new());
         for block in self.blocks.since(self.round.start) {
             match block {
-                Block::Text { text, .. } => said.push_str(text),
+                Block::Speech { kind: Speech::Text, text, .. } => said.push_str(text),
                 Block::Call { .. } if block.is_client_call() => return None,
                 Block::Call { id, function, arguments, .. } => {
                     calls.push(tool_call(id, function, arguments));
@@ -270,7 +266,7 @@ impl ChatTranslator for Stream {
                 Block::SearchResult { tool_use_id, text, .. } => results.push(json!({
                     "role": "tool", "tool_call_id": tool_use_id, "content": text,
                 })),
-                Block::Thinking { .. } => {}
+                Block::Speech { .. } => {}
             }
         }
         if results.is_empty() {

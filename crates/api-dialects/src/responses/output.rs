@@ -198,11 +198,6 @@ impl PartKind {
             Self::Reasoning => ("response.reasoning_text.delta", "response.reasoning_text.done"),
         }
     }
-
-    /// The prefix of the id of an item that begins with such a part.
-    pub(super) fn id_prefix(self) -> &'static str {
-        if self.is_reasoning() { "rs" } else { "msg" }
-    }
 }
 
 /// Writes events and numbers them.

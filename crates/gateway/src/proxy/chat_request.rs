@@ -67,6 +67,20 @@ pub(crate) enum AnswerReader {
 const OURS: [&str; 2] = ["model", "stream"];
 
 impl ChatRequest {
+    /// A chat completion request without a stream.
+    pub(crate) fn new(id: HoldId, body: Bytes) -> Self {
+        Self {
+            id,
+            path: CHAT_PATH,
+            body,
+            rest: None,
+            is_streamed: false,
+            wants_usage: true,
+            model: None,
+            max_tokens: None,
+        }
+    }
+
     /// The part of a parsed body that can be sent unchanged, of a request without a stream.
     pub(crate) fn rest_of(object: &RawObject<'_>, is_streamed: bool) -> Option<Rest> {
         (!is_streamed).then(|| object.without(&OURS))

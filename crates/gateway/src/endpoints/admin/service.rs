@@ -11,8 +11,7 @@ use super::{Admin, PageQuery, created, missing};
 use crate::catalogue::{Catalogue, Model};
 use crate::clock;
 use crate::config::Operation;
-use crate::endpoints::json;
-use crate::endpoints::path::Id;
+use crate::endpoints::{Id, json};
 use crate::failure::ApiResult;
 use crate::provider::{Local, Provider};
 

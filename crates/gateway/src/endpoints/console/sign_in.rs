@@ -10,8 +10,7 @@ use http::{HeaderMap, StatusCode};
 use pages::{Fields, Frame, Notice, Token};
 
 use super::super::admin::is_same;
-use super::super::path::Id;
-use super::super::{AppState, check_host, not_found};
+use super::super::{AppState, Id, check_host, not_found};
 use super::context::{
     self, Access as _, Cookie, MemberAccess, MemberContext, PageContext, start_session,
 };
@@ -54,7 +53,7 @@ async fn shown(parts: &mut Parts, service: &AppState) -> PageResult {
         Some(context) if context.caller.is_none() => Ok(redirect("/operator")),
         Some(_) if is_local(query.get("next")) => Ok(redirect(query.get("next"))),
         Some(context) => {
-            let who = MemberAccess::check(&context)?;
+            let who = MemberAccess::check(&context, parts.uri.path())?;
             overview::show(MemberContext { context, who }).await
         }
         None if parts.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site") => {
