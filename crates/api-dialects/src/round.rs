@@ -42,7 +42,7 @@ impl Round {
         self.earlier_usage = self.total_usage();
         self.usage = None;
         self.finish_reason = None;
-        self.calls.clear();
+        self.calls = OpenCalls::default();
         self.start = start;
     }
 
@@ -110,10 +110,6 @@ impl OpenCalls {
 
     pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
         self.calls.iter().map(|call| call.position)
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.calls.clear();
     }
 }
 

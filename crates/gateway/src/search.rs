@@ -174,6 +174,7 @@ impl Search {
         }
         let mut empty = None;
         let mut failure = Failure::NoProvider;
+        let mut shortest_wait = None;
         for engine in self.candidates() {
             match self.ask(engine, wanted).await {
                 Ok(results) => {
@@ -187,16 +188,10 @@ impl Search {
                     empty.get_or_insert(found);
                 }
                 Err(fault) => {
-                    let wait = match fault {
-                        Fault::Busy { retry_after } => retry_after,
-                        _ => None,
-                    };
-                    let known = match failure {
-                        Failure::AllFailed { retry_after } => retry_after,
-                        Failure::NoProvider => None,
-                    };
-                    let retry_after = known.into_iter().chain(wait).min();
-                    failure = Failure::AllFailed { retry_after };
+                    if let Fault::Busy { retry_after } = fault {
+                        shortest_wait = shortest_wait.into_iter().chain(retry_after).min();
+                    }
+                    failure = Failure::AllFailed { retry_after: shortest_wait };
                 }
             }
         }

@@ -92,10 +92,6 @@ impl Reader {
         self.resolver.set(resolver).is_ok()
     }
 
-    fn resolver(&self) -> &Arc<dyn Resolve> {
-        self.resolver.get_or_init(|| Arc::new(System))
-    }
-
     /// Reads a page, or returns it from the cache.
     pub async fn read(&self, wanted: &ReadRequest) -> Result<FetchedPage> {
         // Before the cache: a forbidden page must not be returned from it either.
@@ -176,7 +172,8 @@ impl Reader {
 
     /// Connects to a target, if all of its addresses are allowed.
     async fn connect(&self, target: &Target) -> Result<Connection> {
-        let addresses = self.guard.addresses(target, self.resolver()).await?;
+        let resolver = self.resolver.get_or_init(|| Arc::new(System));
+        let addresses = self.guard.addresses(target, resolver).await?;
         self.connector.connect(target, &addresses).await
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::super::tool_table::{Tool, ToolKind};
-use super::super::super::{SearchResult, web_search, write_event};
+use super::super::super::{MAX_CITED_CHARS, SearchResult, web_search, write_event};
 
 /// Writes one event: its name, and data with the same name as `type`.
 pub(super) fn write(out: &mut BytesMut, kind: &'static str, fields: &impl Serialize) {
@@ -241,11 +241,12 @@ fn speech(kind: Speech, text: &str) -> Value {
 }
 
 fn citation(source: &SearchResult) -> Value {
+    let quotation: String = source.content.chars().take(MAX_CITED_CHARS).collect();
     json!({
         "type": "web_search_result_location",
         "url": source.url,
         "title": source.title,
-        "cited_text": web_search::quotation(source),
+        "cited_text": quotation,
         "encrypted_index": "",
     })
 }
