@@ -34,11 +34,8 @@ pub(crate) struct NativeWatch {
 struct InspectedEvent<'a> {
     #[serde(rename = "type", borrow)]
     kind: std::borrow::Cow<'a, str>,
-    #[serde(default)]
     sequence_number: Option<i64>,
-    #[serde(default)]
     response: Option<Value>,
-    #[serde(default)]
     message: Option<String>,
 }
 
