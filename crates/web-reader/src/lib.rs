@@ -5,7 +5,6 @@
 //! robots.txt, caches pages, and has them parsed in a confined process (`document_parser`).
 #![expect(missing_docs, reason = "the names of most items explain them")]
 
-mod address;
 mod connect;
 mod decode;
 mod exchange;

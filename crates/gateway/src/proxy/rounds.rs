@@ -140,8 +140,8 @@ impl BridgedReader {
         mut upstream: Upstream,
         max_bytes: usize,
     ) -> Result<WholeAnswer, Failure> {
-        let Self { from, mut bridge, mut rounds } = self;
         const ODD: Failure = Failure::Malformed("invalid response");
+        let Self { from, mut bridge, mut rounds } = self;
         let mut events = BytesMut::new();
         let (mut tokens, mut has_content) = (TokenCounts::default(), false);
         loop {
@@ -163,14 +163,14 @@ impl BridgedReader {
             upstream = rounds.start(messages).await?.0;
         }
         bridge.translator().finish(&mut events);
-        let (answer, response) = match bridge {
-            Bridge::Messages(stream) => (stream.message(), None),
+        let (body, response) = match bridge {
+            Bridge::Messages(stream) => (stream.message().to_string(), None),
             Bridge::Responses(stream) => {
                 let response = stream.into_response().ok_or(ODD)?;
-                (response.clone(), Some(response))
+                (response.to_string(), Some(response))
             }
         };
-        Ok(WholeAnswer { body: answer.to_string().into(), tokens, has_content, response })
+        Ok(WholeAnswer { body: body.into(), tokens, has_content, response })
     }
 }
 
