@@ -14,7 +14,6 @@ mod keys;
 mod media;
 mod models;
 mod operator;
-mod overview;
 mod page;
 mod receipts;
 mod research;
