@@ -136,8 +136,7 @@ impl ChatRequest {
         let reader = if self.is_streamed {
             AnswerReader::Stream(Stage::translated(Some(self.stream()), None, self.watch(), None))
         } else {
-            let (id, created) = (self.answer_id(), clock::unix_seconds());
-            AnswerReader::Whole(WholeReader::Messages { id, created, model: self.model.clone() })
+            AnswerReader::Whole(self.message_reader())
         };
         let body = body.to_string().into();
         Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, header: None })
@@ -150,6 +149,12 @@ impl ChatRequest {
 
     pub(crate) fn stream(&self) -> anthropic::Stream {
         anthropic::Stream::new(self.answer_id(), clock::unix_seconds(), true)
+    }
+
+    /// Reads a whole message as a chat completion.
+    pub(crate) fn message_reader(&self) -> WholeReader {
+        let (id, created) = (self.answer_id(), clock::unix_seconds());
+        WholeReader::Messages { id, created, model: self.model.clone() }
     }
 
     fn answer_id(&self) -> String {

@@ -10,11 +10,11 @@ use api_dialects::{
 use bytes::BytesMut;
 use futures_util::future::{BoxFuture, join_all};
 use ledger::TokenCounts;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::whole::{WholeAnswer, WholeReader};
 use crate::failure::ApiResult;
-use crate::provider::{Failure, Provider, Sender, Upstream};
+use crate::provider::{CHAT_PATH, Failure, Provider, Sender, Upstream};
 use crate::upstream_pool::RequestBody;
 
 /// Maximum rounds of one answer; in the last one the model must answer.
@@ -41,6 +41,15 @@ pub(crate) struct RoundRequest {
     pub(crate) path: &'static str,
     pub(crate) body: RequestBody,
     pub(crate) anthropic: Option<anthropic::Stream>,
+    /// Reads a whole answer as a chat completion.
+    pub(crate) reader: WholeReader,
+}
+
+impl RoundRequest {
+    pub(crate) fn chat(chat: &Map<String, Value>) -> Self {
+        let (body, reader) = (json!(chat).to_string().into(), WholeReader::Chat { model: None });
+        Self { path: CHAT_PATH, body, anthropic: None, reader }
+    }
 }
 
 type MakeRequest = Box<dyn Fn(&Map<String, Value>) -> ApiResult<RoundRequest> + Send + Sync>;
