@@ -73,10 +73,10 @@ impl Stream {
             "content_block_delta" => {
                 self.delta(&incoming.delta.ok_or(Malformed::Missing("delta"))?, out);
             }
-            "content_block_stop" => {
-                if self.call.as_ref().is_some_and(|call| Some(call.block) == incoming.index) {
-                    self.finish_call(out);
-                }
+            "content_block_stop"
+                if self.call.as_ref().is_some_and(|call| Some(call.block) == incoming.index) =>
+            {
+                self.finish_call(out);
             }
             "message_delta" => {
                 if let Some(later) = incoming.usage {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::super::{ChatTranslator, Translated, opaque};
 use super::super::request;
 use super::streaming::{events, feed, kinds, with_tools};
-use super::{counted, object, shape, whole};
+use super::{object, shape, whole};
 use crate::tests::chunks::{call, finish, upstream};
 
 /// A request of Codex CLI, shortened: every tool type and every field that it sends.
