@@ -4,8 +4,6 @@ mod answer;
 mod messages;
 mod request;
 mod stream;
-mod thinking;
-mod tools;
 
 pub use answer::answer;
 pub use request::request;

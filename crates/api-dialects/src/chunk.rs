@@ -66,7 +66,6 @@ pub(crate) struct Choice<'a> {
     #[serde(borrow, default)]
     pub(crate) finish_reason: Option<Text<'a>>,
     /// The stop sequence or token that ended the answer, if reported.
-    #[serde(default)]
     pub(crate) stop_reason: Option<Value>,
 }
 

@@ -6,7 +6,7 @@ use super::Untranslatable;
 
 pub(super) type Object = Map<String, Value>;
 
-pub(super) type Result<T> = std::result::Result<T, Untranslatable>;
+pub(super) type Result<T, E = Untranslatable> = std::result::Result<T, E>;
 
 /// The value of a field that is there and not null.
 pub(super) fn present<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
@@ -38,7 +38,6 @@ pub(super) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The whole request.
     pub(super) fn root(object: &'a Object) -> Self {
         Self { object, place: String::new() }
     }
@@ -56,7 +55,6 @@ impl<'a> Node<'a> {
         if self.place.is_empty() { name.to_owned() } else { format!("{}.{name}", self.place) }
     }
 
-    /// The error of a field.
     pub(super) fn error(&self, name: &str, message: impl Into<String>) -> Untranslatable {
         Untranslatable::new(self.place(name), message)
     }
@@ -70,7 +68,6 @@ impl<'a> Node<'a> {
         present(self.object, name)
     }
 
-    /// The value of a field, or null.
     pub(super) fn get_or_null(&self, name: &str) -> &'a Value {
         self.object.get(name).unwrap_or(&Value::Null)
     }

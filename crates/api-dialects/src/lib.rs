@@ -14,7 +14,6 @@ pub mod opaque;
 pub mod responses;
 mod round;
 mod tool_table;
-mod translator;
 mod usage;
 mod web_search;
 
@@ -23,8 +22,8 @@ use std::borrow::Cow;
 use bytes::{BufMut, BytesMut};
 use serde::{Deserialize, Serialize};
 
+pub use round::ChatTranslator;
 pub use tool_table::{MAX_FUNCTION_NAME_BYTES, ToolTable};
-pub use translator::ChatTranslator;
 pub use usage::Usage;
 pub use web_search::{
     MAX_CITED_CHARS, Search, SearchError, SearchOutcome, SearchResult, WebSearchTool,

@@ -94,7 +94,10 @@ fn streamed_and_whole_anthropic_answers_become_equal_responses() {
     let (whole, events) = message();
     let shape = responses::Shape::new(&object(json!({"model": "claude/opus"})), "resp_1", 7);
     let completion = anthropic::answer(&whole, "chatcmpl-1", 7).unwrap();
-    let expected = responses::answer(&completion, &shape, &ToolTable::default(), ids()).unwrap();
+    let mut stream = responses::Stream::new(shape.clone(), ToolTable::default(), ids());
+    stream.add_completion(&completion, &mut BytesMut::new()).unwrap();
+    stream.finish(&mut BytesMut::new());
+    let expected = stream.into_response().unwrap();
 
     let (mut upstream, mut chunks, mut out) = (BytesMut::new(), BytesMut::new(), BytesMut::new());
     for event in &events {

@@ -19,7 +19,6 @@ pub struct ToolTable {
     web_search: Option<WebSearchTool>,
 }
 
-/// A tool of the client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tool {
     pub(crate) kind: ToolKind,
@@ -55,7 +54,12 @@ impl ToolTable {
         if self.functions.contains_key(&tool) {
             return None;
         }
-        let name = self.unused_name(&tool);
+        let mut name = preferred_name(&tool);
+        let mut attempt = 0;
+        while self.by_function.contains_key(&name) {
+            attempt += 1;
+            name = hashed_name(&name, &tool, attempt);
+        }
         self.functions.insert(tool.clone(), name.clone());
         self.by_function.insert(name.clone(), tool);
         Some(name)
@@ -92,16 +96,6 @@ impl ToolTable {
         tools
             .find(|(tool, _)| tool.kind == kind && tool.name == name)
             .map(|(_, function)| function.as_str())
-    }
-
-    fn unused_name(&self, tool: &Tool) -> String {
-        let mut name = preferred_name(tool);
-        let mut attempt = 0;
-        while self.by_function.contains_key(&name) {
-            attempt += 1;
-            name = hashed_name(&name, tool, attempt);
-        }
-        name
     }
 }
 

@@ -142,10 +142,5 @@ pub(crate) fn citations(text: &str, sources: &[SearchResult]) -> Vec<(usize, usi
     found
 }
 
-/// The beginning of a page, quoted by a citation.
-pub(crate) fn quotation(source: &SearchResult) -> String {
-    source.content.chars().take(MAX_CITED_CHARS).collect()
-}
-
 #[cfg(test)]
 mod tests;

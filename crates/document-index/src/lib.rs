@@ -10,7 +10,6 @@
 #![expect(missing_docs, reason = "the names of most items explain them")]
 
 mod database;
-mod folder;
 mod index;
 mod query;
 mod scan;

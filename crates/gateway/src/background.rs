@@ -1,5 +1,5 @@
-//! Responses and jobs that this process runs in the background: how each is cancelled, how followers
-//! learn of new events, and how many followers a key may have.
+//! Responses and jobs that this process runs in the background, and running calls of tools: how each
+//! is cancelled, how followers learn of new events, and how many followers a key may have.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -14,7 +14,6 @@ pub(crate) fn parse(body: BudgetBody) -> Budget {
     Budget { amount: Micros::new(body.amount_micros), period }
 }
 
-/// A budget with its use.
 pub fn view(status: &BudgetStatus) -> BudgetView {
     BudgetView {
         scope: status.scope.as_str().to_owned(),

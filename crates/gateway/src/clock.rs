@@ -43,7 +43,6 @@ pub fn rfc3339(at: Time) -> String {
         .unwrap_or_default()
 }
 
-/// Parses RFC 3339.
 pub fn parse_rfc3339(text: &str) -> Option<Time> {
     let format = &time::format_description::well_known::Rfc3339;
     let at = time::OffsetDateTime::parse(text, format).ok()?;

@@ -30,10 +30,8 @@ pub(crate) const MEDIA_TYPE: &str = "application/octet-stream";
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
 
-/// A publication.
 #[derive(Debug, Clone)]
 pub struct Publication {
-    /// The version of the files.
     pub version: String,
     /// The time of publication, as RFC 3339.
     pub published_at: String,

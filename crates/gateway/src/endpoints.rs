@@ -20,7 +20,6 @@ mod model_request;
 mod models;
 mod operations;
 mod pass_through;
-mod path;
 mod research;
 mod responses;
 mod search;
@@ -34,10 +33,13 @@ pub(crate) use operations::serve_metrics;
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequestParts, Path, Query};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
 use http::header::{CONTENT_TYPE, UPGRADE};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request, Uri};
 use hyper::body::Incoming;
 use serde::Serialize;
@@ -50,9 +52,8 @@ use crate::failure::{ApiError, ApiResult};
 use crate::openapi::{self, Operation, Routes};
 use crate::request_info::{RequestInfo, Route};
 use crate::request_log::sanitized_path;
-use crate::service::Service;
+use crate::service::{CLIENT_DOCUMENT, Service};
 
-/// The state of the router.
 type AppState = Arc<Service>;
 
 pub(crate) struct Endpoints {
@@ -88,7 +89,8 @@ impl Endpoints {
         };
         let max_body_bytes = service.config.limits.max_body_bytes;
         let finished = service.lifecycle.finished.clone();
-        let tools = Arc::new(mcp::Endpoint::new(&calls, max_body_bytes, finished));
+        let background = service.background.clone();
+        let tools = Arc::new(mcp::Endpoint::new(&calls, max_body_bytes, finished, background));
         let pages = console::router(calls.clone());
         let router = plain
             .route(mcp::PATH, post(mcp::handle).layer(Extension(tools)))
@@ -166,8 +168,9 @@ fn routes(service: &Service) -> Routes<AppState> {
     if config.admin_token.is_some() {
         routes = admin::add(routes);
     }
-    if let Some(document) = service.client_document() {
-        routes = docs::add_client_document(routes, document.clone());
+    // The client document of the MCP client, if its address can be a `client_id`.
+    if let Some(document) = service.client_document().cloned() {
+        routes = routes.get(CLIENT_DOCUMENT, move || async move { json_text(document) });
     }
     docs::describe(downloads::add(routes, config), config)
 }
@@ -236,6 +239,29 @@ fn operation(pattern: &'static str) -> &'static str {
         _ if console::paths().any(|path| path == pattern) => console::OPERATION,
         _ => "other",
     }
+}
+
+/// The id in a path. One that is not UTF-8 gives 404.
+pub(super) struct Id(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
+        match Path::<String>::from_request_parts(parts, state).await {
+            Ok(Path(id)) => Ok(Self(id)),
+            Err(_) => Err(ApiError::new(Code::NotFound, "invalid id")),
+        }
+    }
+}
+
+/// An unchecked query: errors are reported after authentication.
+pub(super) type RawQuery<T> = Result<Query<T>, QueryRejection>;
+
+pub(super) fn parse_query<T>(query: RawQuery<T>) -> ApiResult<T> {
+    query.map(|Query(query)| query).map_err(|error| {
+        ApiError::new(Code::InvalidRequest, format!("invalid query: {}", error.body_text()))
+    })
 }
 
 #[cfg(test)]

@@ -21,19 +21,15 @@ pub(crate) type ApiResult<T = Response> = Result<T, ApiError>;
 
 /// An error for a client. Causes are logged, never sent.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{}", .0.message)]
+#[error("{}", .0.detail.message)]
 pub(crate) struct ApiError(Box<Facts>);
 
 /// Boxed, so that results stay small.
 #[derive(Debug, Clone)]
 struct Facts {
     code: Code,
-    message: String,
-    param: Option<String>,
-    money: Option<(Micros, Micros)>,
-    /// Whose money or limit is exhausted.
-    scope: Option<&'static str>,
-    resets_at: Option<String>,
+    /// Without the id of the request.
+    detail: ErrorDetail,
     retry_after: Option<Duration>,
     limit_status: LimitStatus,
     refunded: Option<HoldId>,
@@ -55,11 +51,12 @@ impl ApiError {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self(Box::new(Facts {
             code,
-            message: message.into(),
-            param: None,
-            money: None,
-            scope: None,
-            resets_at: None,
+            detail: ErrorDetail {
+                message: message.into(),
+                kind: code.kind().to_owned(),
+                code: Some(code.as_str().to_owned()),
+                ..ErrorDetail::default()
+            },
             retry_after: None,
             limit_status: LimitStatus::default(),
             refunded: None,
@@ -86,13 +83,15 @@ impl ApiError {
         param: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        Self::new(code, message).with(|facts| facts.param = Some(param.into()))
+        Self::new(code, message).with(|facts| facts.detail.param = Some(param.into()))
     }
 
     /// The same error about a field of another name.
     #[must_use]
     pub(crate) fn about(self, param: &str, message: String) -> Self {
-        self.with(|facts| (facts.param, facts.message) = (Some(param.to_owned()), message))
+        self.with(|Facts { detail, .. }| {
+            (detail.param, detail.message) = (Some(param.to_owned()), message);
+        })
     }
 
     pub(crate) fn no_key() -> Self {
@@ -121,15 +120,11 @@ impl ApiError {
     /// Adds the required and the available amount, and whose money or limit it is.
     #[must_use]
     pub(crate) fn money(self, needed: Micros, available: Micros, scope: &'static str) -> Self {
-        self.with(|facts| {
-            facts.money = Some((needed, available));
-            facts.scope = Some(scope);
+        self.with(|Facts { detail, .. }| {
+            detail.needed_micros = Some(needed.get());
+            detail.available_micros = Some(available.get());
+            detail.scope = Some(scope.to_owned());
         })
-    }
-
-    #[must_use]
-    pub(crate) fn resets_at(self, time: String) -> Self {
-        self.with(|facts| facts.resets_at = Some(time))
     }
 
     pub(crate) fn code(&self) -> Code {
@@ -145,23 +140,11 @@ impl ApiError {
     }
 
     pub(crate) fn message(&self) -> &str {
-        &self.0.message
+        &self.0.detail.message
     }
 
-    pub(crate) fn body(&self) -> ErrorBody {
-        ErrorBody {
-            error: ErrorDetail {
-                message: self.0.message.clone(),
-                kind: self.0.code.kind().to_owned(),
-                param: self.0.param.clone(),
-                code: Some(self.0.code.as_str().to_owned()),
-                request_id: None,
-                needed_micros: self.0.money.map(|(needed, _)| needed.get()),
-                available_micros: self.0.money.map(|(_, available)| available.get()),
-                scope: self.0.scope.map(str::to_owned),
-                resets_at: self.0.resets_at.clone(),
-            },
-        }
+    pub(crate) fn detail(&self, request_id: Option<&str>) -> ErrorDetail {
+        ErrorDetail { request_id: request_id.map(str::to_owned), ..self.0.detail.clone() }
     }
 
     /// The status; Anthropic's clients expect 404 for an unknown model.
@@ -175,16 +158,15 @@ impl ApiError {
     fn json(&self, dialect: Dialect, request_id: &str) -> Vec<u8> {
         if dialect == Dialect::Anthropic {
             let kind = messages::error_type(self.status(dialect));
-            let message = match &self.0.param {
-                Some(param) if !self.0.message.contains(param) => {
-                    format!("{param}: {}", self.0.message)
+            let message = match &self.0.detail.param {
+                Some(param) if !self.message().contains(param) => {
+                    format!("{param}: {}", self.message())
                 }
-                _ => self.0.message.clone(),
+                _ => self.message().to_owned(),
             };
             return messages::error(kind, &message, Some(request_id)).to_string().into();
         }
-        let mut body = self.body();
-        body.error.request_id = Some(request_id.to_owned());
+        let body = ErrorBody { error: self.detail(Some(request_id)) };
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
@@ -310,8 +292,10 @@ fn refuse_budget(needed: Micros, status: &BudgetStatus) -> ApiError {
         "this request costs {needed} credits; {left} are left of the {amount} that this {scope} may \
          spend per {period}; the budget resets at {resets_at}"
     );
-    let error = ApiError::new(Code::BudgetReached, message).resets_at(resets_at);
-    error.money(needed, left, scope).with(|facts| facts.limit_status.budget = Some(*status))
+    ApiError::new(Code::BudgetReached, message).money(needed, left, scope).with(|facts| {
+        facts.detail.resets_at = Some(resets_at);
+        facts.limit_status.budget = Some(*status);
+    })
 }
 
 impl From<gateway_store::Error> for ApiError {

@@ -24,7 +24,6 @@ const MAX_CACHED: usize = 100_000;
 
 pub(crate) static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The secret for hashing keys.
 pub struct KeyHasher(hmac::Key);
 
 pub(crate) type Caller = Arc<KeyRecord>;
@@ -46,7 +45,6 @@ impl KeyHasher {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
-    /// The stored hash of a key.
     pub fn hash(&self, key: &ApiKey) -> [u8; 32] {
         let tag = hmac::sign(&self.0, key.secret().as_bytes());
         let mut hash = [0; 32];

@@ -1,7 +1,6 @@
 //! Making media: images and speech that are checked, stored and charged.
 
 mod artifact_store;
-mod input;
 mod make;
 mod run;
 

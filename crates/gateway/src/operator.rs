@@ -22,7 +22,6 @@ use crate::clock;
 use crate::config::{self, Config};
 use crate::identity::KeyHasher;
 use crate::key_secret;
-use crate::reload::{ReloadError, Reloaded, Reloads};
 
 /// A name must not look like an id.
 const MEMBER_PREFIX: &str = "mem_";
@@ -30,10 +29,8 @@ const MEMBER_PREFIX: &str = "mem_";
 const NO_CHANNELS: &str =
     "no channel is configured; set `alerts.webhook` or `alerts.email` in gateway.yaml";
 
-/// An operator, with the store to change.
 #[derive(Debug, Clone, Copy)]
 pub struct Operator<'a> {
-    /// The store.
     pub store: &'a Store,
     /// The actor in the audit log.
     pub by: &'a Actor,
@@ -42,27 +39,21 @@ pub struct Operator<'a> {
 /// A new key: the only place that contains its secret.
 #[derive(Debug)]
 pub struct Issued {
-    /// The key.
     pub key: ApiKey,
-    /// The stored record.
     pub record: KeyRecord,
 }
 
 /// Why an operation was refused. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A field has an invalid value.
     #[error("`{field}` must be {wanted}")]
     Invalid {
         /// The name of the field in the admin API.
         field: &'static str,
-        /// The requirement.
         wanted: String,
     },
-    /// The object does not exist.
     #[error("no such {0}")]
     Missing(&'static str),
-    /// The object exists already.
     #[error("this {0} already exists")]
     Exists(&'static str),
     /// An expired or revoked key cannot be rotated.
@@ -70,31 +61,22 @@ pub enum Error {
     KeyOver,
     /// The member or team has too little for an adjustment.
     #[error("the {} has {available} available credits; held amounts cannot be taken", account.as_str())]
-    Short {
-        /// The available amount.
-        available: Micros,
-        /// Whose.
-        account: AccountKind,
-    },
+    Short { available: Micros, account: AccountKind },
     /// The state of the object does not allow the change.
     #[error("{0}")]
     Conflict(&'static str),
     /// A manager asks for something that only an operator may do.
     #[error("a manager may only set budgets of members of the own team")]
     NotOwnTeam,
-    /// Refused by the ledger.
     #[error("{0}; nothing was changed")]
     Refused(Refusal),
     /// The configuration file cannot replace the running configuration.
     #[error("the configuration was not reloaded, nothing was changed: {}", .0.join("; "))]
     Configuration(Vec<String>),
-    /// The service stops.
     #[error("the service is shutting down")]
     Stopping,
-    /// The machine returns no random bytes.
     #[error("the system returned no random bytes")]
     NoRandom,
-    /// The store failed.
     #[error("the database operation failed")]
     Store(#[source] gateway_store::Error),
 }
@@ -102,13 +84,11 @@ pub enum Error {
 type Result<T> = std::result::Result<T, Error>;
 
 impl Operator<'_> {
-    /// Creates a member.
     pub async fn create_member(self, name: &str) -> Result<Member> {
         check_member_name(name)?;
         Ok(self.store.create_member(name, self.by).await?)
     }
 
-    /// Creates a team.
     pub async fn create_team(self, name: &str) -> Result<Member> {
         check_member_name(name)?;
         Ok(self.store.create_team(name, self.by).await?)
@@ -131,7 +111,6 @@ impl Operator<'_> {
         self.change_member(member, &MemberChange::Budget(budget)).await
     }
 
-    /// Changes a member or a team.
     pub async fn change_member(self, id: MemberId, change: &MemberChange) -> Result<Member> {
         if let MemberChange::Rename(name) = change {
             check_member_name(name)?;
@@ -191,7 +170,6 @@ impl Operator<'_> {
         self.issued(key).await
     }
 
-    /// Changes a key.
     pub async fn change_key(self, id: &str, mut change: KeyChange) -> Result<KeyRecord> {
         if let Some(name) = &change.name {
             check_text("name", name, MAX_NAME_CHARS)?;
@@ -231,14 +209,8 @@ impl Operator<'_> {
         self.issued(key).await
     }
 
-    /// Revokes a key.
     pub async fn revoke_key(self, id: &str) -> Result<KeyRecord> {
         Ok(self.store.revoke_key(id, self.by).await?)
-    }
-
-    /// Reloads the configuration of the running service, and asks other processes to follow.
-    pub async fn reload(self, reloads: &Reloads) -> Result<Reloaded> {
-        Ok(reloads.reload(self.by).await?)
     }
 
     /// Asks all processes to reload their configuration; returns the number of the reload.
@@ -294,16 +266,6 @@ impl From<gateway_store::Error> for Error {
             gateway_store::Error::Exists(what) => Self::Exists(what),
             gateway_store::Error::Conflict(message) => Self::Conflict(message),
             error => Self::Store(error),
-        }
-    }
-}
-
-impl From<ReloadError> for Error {
-    fn from(error: ReloadError) -> Self {
-        match error {
-            ReloadError::Invalid(problems) => Self::Configuration(problems),
-            ReloadError::Store(error) => error.into(),
-            ReloadError::Stopping => Self::Stopping,
         }
     }
 }

@@ -13,17 +13,21 @@ use crate::provider::{CHAT_PATH, List, MESSAGES_PATH, Owner, Provider, Sender, e
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 const MAX_TOKENS: u32 = 16;
 
-/// The answer of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// Its HTTP status.
     pub status: u16,
     /// The ids of its models, or the text of its answer, if any.
     pub found: Option<Vec<String>>,
     /// Its sanitized error message.
     pub message: Option<String>,
-    /// Duration.
     pub took: Duration,
+}
+
+impl Probe {
+    /// A probe that was answered without HTTP.
+    fn found(found: Option<Vec<String>>, begun: Instant) -> Self {
+        Self { status: 200, found, message: None, took: begun.elapsed() }
+    }
 }
 
 /// Asks a provider for its models, like a health probe.
@@ -32,7 +36,8 @@ pub async fn models(provider: &config::Provider) -> Result<Probe, Problem> {
         return voices(provider, program).await;
     }
     if provider.local.is_some() {
-        return files(provider).await;
+        let begun = Instant::now();
+        return Ok(Probe::found(Some(probe_local(provider).await?.1), begun));
     }
     let policy = provider.health.clone().unwrap_or_default();
     let (mut probe, body) = ask(provider, &policy.path, None, policy.timeout).await?;
@@ -48,14 +53,7 @@ async fn voices(provider: &config::Provider, program: &Path) -> Result<Probe, Pr
         Problem::new(format!("cannot use the provider `{}`: {why}", provider.name))
             .hint("install espeak-ng, or set `program`")
     })?;
-    let found = Some(voices.into_iter().map(|voice| voice.id).collect());
-    Ok(Probe { status: 200, found, message: None, took: begun.elapsed() })
-}
-
-async fn files(configured: &config::Provider) -> Result<Probe, Problem> {
-    let begun = Instant::now();
-    let found = probe_local(configured).await?.1;
-    Ok(Probe { status: 200, found: Some(found), message: None, took: begun.elapsed() })
+    Ok(Probe::found(Some(voices.into_iter().map(|voice| voice.id).collect()), begun))
 }
 
 /// A provider of local models with the ids of its models; an error if a file is invalid.
@@ -86,8 +84,7 @@ async fn chat_here(configured: &config::Provider, body: &Value) -> Result<Probe,
         let cause = failure.cause().unwrap_or(failure.as_str()).to_owned();
         Problem::new(format!("the provider `{}` does not respond: {cause}", configured.name))
     })?;
-    let found = text(&answer).map(|text| vec![text]);
-    Ok(Probe { status: 200, found, message: None, took: begun.elapsed() })
+    Ok(Probe::found(text(&answer).map(|text| vec![text]), begun))
 }
 
 fn text(body: &[u8]) -> Option<String> {

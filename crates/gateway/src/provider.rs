@@ -1,6 +1,5 @@
 //! Providers at run time: connections, supported operations, and health of an upstream.
 
-mod clean;
 pub(crate) mod espeak;
 mod failure;
 mod health;
@@ -15,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use aho_corasick::AhoCorasick;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -23,19 +23,19 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use ledger::{MemberId, Time};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-pub(crate) use clean::Cleaner;
-pub(crate) use failure::Failure;
-pub(crate) use health::{AskedBy, Health, Probed};
-pub(crate) use local::Local;
-pub(crate) use send::{List, Listed, Upstream, retry_after};
 
 use crate::config::{self, Kind, Responses, Timeouts};
 use crate::metrics::{Metrics, ProviderMetrics};
 use crate::problem::Problem;
 use crate::trace::SpanContext;
 use crate::upstream_pool::{BaseUrl, UpstreamPool};
+
+pub(crate) use failure::Failure;
+pub(crate) use health::{AskedBy, Health, Probed};
+pub(crate) use local::Local;
+pub(crate) use send::{List, Listed, Upstream, retry_after};
 
 /// Declares the upstream paths that member requests use.
 macro_rules! paths {
@@ -289,3 +289,69 @@ pub(crate) enum Owner {
     Member(MemberId),
     Operator,
 }
+
+const MAX_MESSAGE: usize = 300;
+
+/// Removes the secrets and addresses of one upstream from texts.
+pub(crate) struct Cleaner {
+    /// The key and the URL.
+    forbidden: Option<AhoCorasick>,
+}
+
+impl Cleaner {
+    pub(crate) fn new(forbidden: impl IntoIterator<Item = String>) -> Self {
+        let words: Vec<String> =
+            forbidden.into_iter().filter(|word| word.chars().count() >= 4).collect();
+        let forbidden = AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok();
+        Self { forbidden }
+    }
+
+    pub(crate) fn message(&self, body: &[u8]) -> Option<String> {
+        let body: Value = serde_json::from_slice(body).ok()?;
+        let error = body.get("error").unwrap_or(&body);
+        let message = error.get("message").or_else(|| body.get("detail")).unwrap_or(error);
+        let message = self.clean(message.as_str()?);
+        (!message.is_empty()).then_some(message)
+    }
+
+    pub(crate) fn clean(&self, text: &str) -> String {
+        // Cut first to bound the work, well beyond the final length.
+        let text: String = text.chars().take(MAX_MESSAGE * 4).collect();
+        let text = match &self.forbidden {
+            Some(forbidden) => {
+                let stars = vec!["***"; forbidden.patterns_len()];
+                forbidden.replace_all(&text, &stars)
+            }
+            None => text,
+        };
+        let words: Vec<&str> = text
+            .split(|letter: char| letter.is_whitespace() || letter.is_control())
+            .filter(|word| !word.is_empty())
+            .map(|word| if is_harmless(word) { word } else { "***" })
+            .collect();
+        let line = words.join(" ");
+        match line.char_indices().nth(MAX_MESSAGE) {
+            Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+            None => line,
+        }
+    }
+}
+
+/// Whether a word looks like neither a URL nor a secret.
+fn is_harmless(word: &str) -> bool {
+    let core = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+    let is_address = word.contains("://") || host_part(core).parse::<std::net::Ipv4Addr>().is_ok();
+    let is_secret = core.len() >= 16
+        && ["sk-", "sk_", "key-", "Bearer", "agk_"].iter().any(|prefix| core.starts_with(prefix));
+    let is_random = core.len() >= 32
+        && core.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.+/=".contains(letter))
+        && core.chars().any(|letter| letter.is_ascii_digit());
+    !(is_address || is_secret || is_random)
+}
+
+fn host_part(word: &str) -> &str {
+    word.split([':', '/']).next().unwrap_or(word)
+}
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ use gateway_store::Actor;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::{Config, Reading};
+use crate::operator::Error;
 use crate::problem::Problem;
 
 /// Capacity of the request queue; further callers block.
@@ -19,7 +20,6 @@ const MAX_WAITING: usize = 8;
 pub struct ConfigFile {
     /// Its path, for messages.
     pub path: PathBuf,
-    /// Its content.
     pub reading: Reading,
 }
 
@@ -38,35 +38,19 @@ pub(crate) struct FileCheck {
     pub(crate) changed: Vec<&'static str>,
 }
 
-/// A reload that was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reloaded {
     /// The number of the reload; other processes follow it.
     pub generation: i64,
-    /// The keys that changed.
     pub changed: Vec<&'static str>,
     /// Doubtful values, each with line and column.
     pub warnings: Vec<String>,
 }
 
-/// Why a reload was refused. Nothing was changed.
-#[derive(Debug, thiserror::Error)]
-pub enum ReloadError {
-    /// The file cannot replace the running configuration.
-    #[error("the configuration was not reloaded: {}", .0.join("; "))]
-    Invalid(Vec<String>),
-    /// The store failed.
-    #[error("the database operation failed")]
-    Store(#[from] gateway_store::Error),
-    /// The service stops.
-    #[error("the service is shutting down")]
-    Stopping,
-}
-
 /// A reload request and its reply channel.
 pub(crate) struct ReloadRequest {
     pub(crate) by: Actor,
-    pub(crate) reply: oneshot::Sender<Result<Reloaded, ReloadError>>,
+    pub(crate) reply: oneshot::Sender<Result<Reloaded, Error>>,
 }
 
 /// Asks the running service to reload its configuration.
@@ -96,11 +80,11 @@ impl Reloads {
 
     /// Reads the file, checks it whole, and replaces the configuration. Requests that run finish with
     /// the old one.
-    pub async fn reload(&self, by: &Actor) -> Result<Reloaded, ReloadError> {
+    pub async fn reload(&self, by: &Actor) -> Result<Reloaded, Error> {
         let (reply, result) = oneshot::channel();
         let request = ReloadRequest { by: by.clone(), reply };
-        self.requests.send(request).await.map_err(|_| ReloadError::Stopping)?;
-        result.await.unwrap_or(Err(ReloadError::Stopping))
+        self.requests.send(request).await.map_err(|_| Error::Stopping)?;
+        result.await.unwrap_or(Err(Error::Stopping))
     }
 
     /// Reads the file and compares it with the running configuration; changes nothing.

@@ -13,8 +13,9 @@ use tokio::time::timeout;
 
 use crate::clock;
 use crate::failure::chain;
+use crate::operator::Error;
 use crate::problem::Problem;
-use crate::reload::{ReloadError, ReloadRequest, Reloaded};
+use crate::reload::{ReloadRequest, Reloaded};
 use crate::service::{Parts, Service};
 use crate::start::{Reloading, parser_pool};
 use crate::upkeep;
@@ -78,13 +79,13 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
     }
 
     /// Reloads, and asks the other processes to follow.
-    async fn reload(&mut self, by: &Actor) -> Result<Reloaded, ReloadError> {
+    async fn reload(&mut self, by: &Actor) -> Result<Reloaded, Error> {
         let opened = self.open().await.map_err(|problems| {
             log_refusal(&problems);
-            ReloadError::Invalid(problems)
+            Error::Configuration(problems)
         })?;
         let generation = self.service.billing.store.request_reload(by).await?;
-        let reloaded = self.replace(opened, generation).map_err(ReloadError::Invalid)?;
+        let reloaded = self.replace(opened, generation).map_err(Error::Configuration)?;
         self.report_process().await;
         Ok(reloaded)
     }

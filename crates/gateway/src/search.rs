@@ -1,31 +1,29 @@
 //! Search: search providers are tried in order until one returns results.
 //!
-//! An index of files ([`config::Index`]) is a provider like any other. Results are filtered,
+//! An index of files ([`crate::config::Index`]) is a provider like any other. Results are filtered,
 //! deduplicated and cached.
 
-mod cache;
 mod canonical;
 mod index;
 mod plain;
 mod remote;
-mod wanted;
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use document_parser::Pool;
+use ledger::{MemberId, Time};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
+use web_reader::{CacheLimits, TtlCache};
 use wire::error::Code;
-use wire::search::SearchResult;
+use wire::search::{Domains, Recency, SearchResult};
 
-pub(crate) use wanted::{DEFAULT_RESULTS, Found, Wanted};
-
-use self::cache::Cache;
 use self::index::Index;
 use self::remote::Remote;
-use crate::config::{self, Config, SearchProvider};
+use crate::clock;
+use crate::config::{Config, SearchProvider};
 use crate::failure::ApiError;
 use crate::metrics::Metrics;
 use crate::problem::{Problem, collect};
@@ -62,7 +60,11 @@ pub(crate) enum Failure {
 }
 
 /// Opens all configured providers, or returns all problems.
-pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Problem>> {
+pub(crate) fn open(
+    config: &Config,
+    parser: &Pool,
+    metrics: Arc<Metrics>,
+) -> Result<Search, Vec<Problem>> {
     let mut problems = Vec::new();
     let open = |configured: &SearchProvider| {
         let engine = match configured {
@@ -78,7 +80,11 @@ pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Proble
         collect(&mut problems, engine)
     };
     let engines = config.search.providers.iter().filter_map(open).collect();
-    if problems.is_empty() { Ok(Engines(engines)) } else { Err(problems) }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let cache = Cache::new(config.search.cache);
+    Ok(Search { engines, cache, metrics, started: OnceLock::new() })
 }
 
 /// Asks one provider once, without a running service.
@@ -112,26 +118,14 @@ pub async fn probe(configured: &SearchProvider, query: &str) -> Result<Vec<Searc
     }
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Engines(Vec<Engine>);
-
 impl Search {
-    pub(crate) fn new(config: &config::Search, engines: Engines, metrics: Arc<Metrics>) -> Self {
-        Self {
-            engines: engines.0,
-            cache: Cache::new(config.cache),
-            metrics,
-            started: OnceLock::new(),
-        }
-    }
-
     /// Starts the background work of indexes, once.
     pub(crate) fn start(&self, tasks: &TaskTracker, stopping: &CancellationToken) {
         self.started.get_or_init(|| {
             let over = stopping.child_token();
             for engine in &self.engines {
                 if let Engine::Index(index) = engine {
-                    tasks.spawn(index.keep(over.clone()));
+                    tasks.spawn(index.documents.clone().keep(over.clone()));
                 }
             }
             over.drop_guard()
@@ -180,6 +174,7 @@ impl Search {
         }
         let mut empty = None;
         let mut failure = Failure::NoProvider;
+        let mut shortest_wait = None;
         for engine in self.candidates() {
             match self.ask(engine, wanted).await {
                 Ok(results) => {
@@ -193,16 +188,10 @@ impl Search {
                     empty.get_or_insert(found);
                 }
                 Err(fault) => {
-                    let wait = match fault {
-                        Fault::Busy { retry_after } => retry_after,
-                        _ => None,
-                    };
-                    let known = match failure {
-                        Failure::AllFailed { retry_after } => retry_after,
-                        Failure::NoProvider => None,
-                    };
-                    let retry_after = known.into_iter().chain(wait).min();
-                    failure = Failure::AllFailed { retry_after };
+                    if let Fault::Busy { retry_after } = fault {
+                        shortest_wait = shortest_wait.into_iter().chain(retry_after).min();
+                    }
+                    failure = Failure::AllFailed { retry_after: shortest_wait };
                 }
             }
         }
@@ -246,14 +235,14 @@ impl Engine {
     fn name(&self) -> &str {
         match self {
             Self::Remote(remote) => &remote.provider.name,
-            Self::Index(index) => index.name(),
+            Self::Index(index) => index.documents.name(),
         }
     }
 
     fn is_usable(&self) -> bool {
         match self {
             Self::Remote(remote) => remote.provider.health.is_usable(),
-            Self::Index(index) => index.is_usable(),
+            Self::Index(index) => index.documents.is_usable(),
         }
     }
 
@@ -287,3 +276,104 @@ impl From<Failure> for ApiError {
         }
     }
 }
+
+pub(crate) const DEFAULT_RESULTS: usize = 10;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Wanted {
+    /// The owner of cached results; `None` for the shared cache.
+    pub(crate) owner: Option<MemberId>,
+    pub(crate) query: String,
+    pub(crate) max_results: usize,
+    pub(crate) recency: Option<Recency>,
+    /// In lower case.
+    pub(crate) domains: Domains,
+}
+
+impl Wanted {
+    /// A request without filters.
+    pub(crate) fn new(query: impl Into<String>) -> Self {
+        Self {
+            owner: None,
+            query: query.into(),
+            max_results: DEFAULT_RESULTS,
+            recency: None,
+            domains: Domains::default(),
+        }
+    }
+
+    /// Whether results from this host are allowed.
+    pub(super) fn allows(&self, host: &str) -> bool {
+        let is_below = |domain: &String| {
+            let start = host.strip_suffix(domain.as_str());
+            start.is_some_and(|start| start.is_empty() || start.ends_with('.'))
+        };
+        let Domains { include, exclude } = &self.domains;
+        (include.is_empty() || include.iter().any(is_below)) && !exclude.iter().any(is_below)
+    }
+
+    /// The query with the domains in the syntax of most search engines.
+    pub(super) fn with_sites(&self) -> String {
+        let Domains { include, exclude } = &self.domains;
+        let sites: Vec<String> = include.iter().map(|domain| format!("site:{domain}")).collect();
+        let mut query = self.query.clone();
+        match &sites[..] {
+            [] => {}
+            [site] => query.push_str(&format!(" {site}")),
+            sites => query.push_str(&format!(" ({})", sites.join(" OR "))),
+        }
+        for domain in exclude {
+            query.push_str(&format!(" -site:{domain}"));
+        }
+        query
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Found {
+    /// The name of the provider that found it.
+    pub(crate) provider: String,
+    /// Ordered by relevance. Their texts are plain, one line, and bounded.
+    pub(crate) results: Vec<SearchResult>,
+    /// When they were found, if they are cached.
+    pub(crate) cached_at: Option<Time>,
+}
+
+const MAX_ANSWERS: usize = 1000;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+#[derive(Debug)]
+struct Cache(TtlCache<Wanted, Arc<(Found, Time)>>);
+
+impl Cache {
+    /// A cache of results up to this age; `None` disables it.
+    fn new(max_age: Option<Duration>) -> Self {
+        let max_age = max_age.unwrap_or_default();
+        let (max_entries, max_bytes) = (MAX_ANSWERS, MAX_BYTES);
+        Self(TtlCache::new(CacheLimits { max_age, max_entries, max_bytes }))
+    }
+
+    fn find(&self, wanted: &Wanted) -> Option<Found> {
+        let cached = self.0.get(wanted)?;
+        let (found, at) = &*cached;
+        Some(Found { cached_at: Some(*at), ..found.clone() })
+    }
+
+    fn insert(&self, wanted: &Wanted, found: &Found) {
+        let bytes = size(wanted) * 2 + found.results.iter().map(size_of_hit).sum::<usize>();
+        self.0.insert(wanted.clone(), Arc::new((found.clone(), clock::now())), bytes);
+    }
+}
+
+fn size(wanted: &Wanted) -> usize {
+    let domains = wanted.domains.include.iter().chain(&wanted.domains.exclude);
+    size_of::<Wanted>() + wanted.query.len() + domains.map(String::len).sum::<usize>()
+}
+
+fn size_of_hit(hit: &SearchResult) -> usize {
+    let texts = [&hit.title, &hit.url, &hit.snippet, &hit.source];
+    size_of::<SearchResult>() + texts.map(String::len).iter().sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests;

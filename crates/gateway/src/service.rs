@@ -79,8 +79,8 @@ impl Parts {
             old.config.search == config.search && old.config.public_url == config.public_url
         });
         let search = kept.map(|old| old.web.search.clone()).or_else(|| {
-            let engines = search::open(config, &parser).map_err(|found| problems.extend(found));
-            Some(Arc::new(Search::new(&config.search, engines.ok()?, metrics.clone())))
+            let search = search::open(config, &parser, metrics.clone());
+            search.map_err(|found| problems.extend(found)).ok().map(Arc::new)
         });
         let kept = running.filter(|old| old.config.trace == config.trace);
         let (tracer, exporter) = if let Some(old) = kept {
@@ -211,7 +211,6 @@ impl Service {
         })
     }
 
-    /// Asks this service to reload its configuration.
     pub fn reloads(&self) -> &Reloads {
         &self.reloads
     }

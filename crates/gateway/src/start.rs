@@ -19,12 +19,9 @@ use crate::service::{Parts, Service};
 /// The most parsers by default: each may use hundreds of megabytes.
 const MAX_DEFAULT_PARSERS: usize = 16;
 
-/// A service and its sockets.
 #[derive(Debug)]
 pub struct Ready {
-    /// The service.
     pub service: Arc<Service>,
-    /// The socket of the service.
     pub listener: TcpListener,
     /// The socket of `/metrics`, if it is separate.
     pub metrics: Option<TcpListener>,
@@ -136,7 +133,6 @@ async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> 
     })
 }
 
-/// The configured database and its options.
 pub fn database_location(config: &Config) -> (DatabaseLocation, StoreOptions) {
     let mut options = StoreOptions {
         idempotency_retention: config.idempotency,

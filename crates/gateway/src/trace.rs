@@ -121,19 +121,17 @@ impl Tracer {
 impl Exporter {
     /// Sends spans until the service stops or no tracer is left, then the rest.
     pub(crate) async fn run(mut self, stopping: CancellationToken) {
-        let mut spans = Vec::new();
         loop {
             let is_over = stopping.is_cancelled() || self.queue.is_closed();
-            while let Ok(span) = self.queue.try_recv() {
-                spans.push(span);
-                if spans.len() >= MAX_BATCH {
+            loop {
+                let queued = std::iter::from_fn(|| self.queue.try_recv().ok());
+                let spans: Vec<Span> = queued.take(MAX_BATCH).collect();
+                if !spans.is_empty() {
                     self.send(&spans).await;
-                    spans.clear();
                 }
-            }
-            if !spans.is_empty() {
-                self.send(&spans).await;
-                spans.clear();
+                if spans.len() < MAX_BATCH {
+                    break;
+                }
             }
             if is_over {
                 return;

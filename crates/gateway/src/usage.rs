@@ -20,17 +20,14 @@ const DEFAULT_DAYS: i32 = 30;
 /// A usage query with the parameters of a client.
 #[derive(Debug, Clone, Default)]
 pub struct UsageOrder {
-    /// One member, or all.
     pub member: Option<MemberId>,
     /// What one team paid, or any account.
     pub team: Option<MemberId>,
     /// The first day, `YYYY-MM-DD`.
     pub from: Option<String>,
-    /// The last day.
     pub to: Option<String>,
     /// Dimensions, separated by commas.
     pub by: Option<String>,
-    /// Maximum rows.
     pub limit: Option<u32>,
 }
 

@@ -5,25 +5,19 @@
 //! robots.txt, caches pages, and has them parsed in a confined process (`document_parser`).
 #![expect(missing_docs, reason = "the names of most items explain them")]
 
-mod address;
-mod concurrency;
 mod connect;
 mod decode;
 mod exchange;
 mod fault;
 mod guard;
-mod options;
-mod page;
 mod reader;
 mod robots;
 mod target;
 mod ttl_cache;
 
 pub use fault::Fault;
-pub use guard::{Resolve, Resolving};
-pub use options::{AllowedPrivate, PrivatePlace, ReaderOptions};
-pub use page::{FetchedPage, ReadRequest, Reading};
-pub use reader::{Image, Reader};
+pub use guard::{AllowedPrivate, PrivatePlace, Resolve, Resolving};
+pub use reader::{FetchedPage, Image, ReadRequest, Reader, ReaderOptions, Reading};
 pub use robots::normalized_path;
 pub use target::Target;
 pub use ttl_cache::{CacheLimits, TtlCache};

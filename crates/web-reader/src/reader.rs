@@ -1,29 +1,51 @@
 //! Reads a page: checks every redirect target, follows redirects, parses the content.
 
-use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use document_parser::{PageJob, Pool};
+use document_parser::{Document, PageJob, Pool};
 use http::Request;
 use http::header::{CONNECTION, CONTENT_TYPE, HOST, USER_AGENT};
 use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+use wire::web::PageFormat;
 
-use super::concurrency::Concurrency;
 use super::connect::{Connection, Connector};
 use super::exchange::{
     BROKEN, Content, Limits, MAX_HEAD_BYTES, PageFetch, PageResponse, drive, exchange,
 };
 use super::fault::{Fault, Result};
-use super::guard::{Guard, Resolve, System};
-use super::options::ReaderOptions;
-use super::page::{FetchedPage, PageCache, ReadRequest, Reading};
+use super::guard::{AllowedPrivate, Guard, Resolve, System};
 use super::robots::{MAX_ROBOTS_BYTES, Rules, rules_cache};
 use super::target::Target;
-use super::ttl_cache::TtlCache;
+use super::ttl_cache::{CacheLimits, TtlCache};
+
+#[derive(Debug, Clone)]
+pub struct ReaderOptions {
+    /// The largest page in bytes, after decompression.
+    pub max_bytes: u64,
+    pub timeout: Duration,
+    pub max_redirects: u32,
+    /// Whether to follow redirects from https to http.
+    pub allow_downgrade: bool,
+    pub robots: bool,
+    /// The `User-Agent`; its first word is our name in robots.txt.
+    pub user_agent: String,
+    pub ports: Vec<u16>,
+    pub allow_private: Vec<AllowedPrivate>,
+    /// A PEM file with additional certificate authorities.
+    pub tls_ca_file: Option<PathBuf>,
+    pub concurrency: u32,
+    pub concurrency_per_host: u32,
+    pub cache_bytes: u64,
+    pub cache_age: Duration,
+}
 
 pub struct Reader {
     options: ReaderOptions,
@@ -54,7 +76,7 @@ impl Reader {
     /// Opens a reader. The error is a TLS problem.
     pub fn open(options: ReaderOptions, parser: Pool) -> Result<Self, String> {
         Ok(Self {
-            guard: Guard::new(&options),
+            guard: Guard::new(options.ports.clone(), options.allow_private.clone()),
             connector: Connector::open(options.tls_ca_file.as_deref())?,
             resolver: OnceLock::new(),
             robots: rules_cache(),
@@ -68,10 +90,6 @@ impl Reader {
     /// Replaces the system's resolver; `false` if it was replaced before.
     pub fn resolve_with(&self, resolver: Arc<dyn Resolve>) -> bool {
         self.resolver.set(resolver).is_ok()
-    }
-
-    fn resolver(&self) -> &Arc<dyn Resolve> {
-        self.resolver.get_or_init(|| Arc::new(System))
     }
 
     /// Reads a page, or returns it from the cache.
@@ -154,7 +172,8 @@ impl Reader {
 
     /// Connects to a target, if all of its addresses are allowed.
     async fn connect(&self, target: &Target) -> Result<Connection> {
-        let addresses = self.guard.addresses(target, self.resolver()).await?;
+        let resolver = self.resolver.get_or_init(|| Arc::new(System));
+        let addresses = self.guard.addresses(target, resolver).await?;
         self.connector.connect(target, &addresses).await
     }
 
@@ -270,3 +289,105 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
     let known = TYPES.iter().find(|(_, start)| bytes.starts_with(start)).map(|(media, _)| *media);
     known.or(is_webp.then_some("image/webp"))
 }
+
+/// Size of a cached page besides its text.
+const OVERHEAD: usize = 512;
+
+/// Owner, URL and format.
+type Key = (Option<i64>, String, PageFormat);
+
+#[derive(Debug)]
+pub struct Reading {
+    /// URL after redirects.
+    pub final_url: String,
+    pub status: u16,
+    pub document: Document,
+    pub fetched_at: SystemTime,
+}
+
+#[derive(Debug, Clone)]
+pub struct ReadRequest {
+    /// The owner of the cache; `None` for the shared one.
+    pub owner: Option<i64>,
+    pub target: Target,
+    pub format: PageFormat,
+    /// Maximum age of a cached page.
+    pub max_age: Option<Duration>,
+    /// The client; parsers are shared fairly between clients.
+    pub client: i64,
+}
+
+#[derive(Debug)]
+pub struct FetchedPage {
+    pub reading: Arc<Reading>,
+    pub from_cache: bool,
+}
+
+/// Pages are the same for every owner, but whether a member has read one is private: pages
+/// without an owner are used only if the operator shares the cache.
+#[derive(Debug)]
+pub(crate) struct PageCache(TtlCache<Key, Arc<Reading>>);
+
+impl PageCache {
+    pub(crate) fn new(max_bytes: u64, max_age: Duration) -> Self {
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        Self(TtlCache::new(CacheLimits { max_age, max_entries: usize::MAX, max_bytes }))
+    }
+
+    pub(crate) fn find(&self, wanted: &ReadRequest) -> Option<Arc<Reading>> {
+        self.0.get_within(&key(wanted), wanted.max_age.unwrap_or(Duration::MAX))
+    }
+
+    pub(crate) fn insert(&self, wanted: &ReadRequest, reading: &Arc<Reading>) {
+        let key = key(wanted);
+        let size = size(&key, reading);
+        self.0.insert(key, reading.clone(), size);
+    }
+}
+
+fn key(wanted: &ReadRequest) -> Key {
+    (wanted.owner, wanted.target.url.to_string(), wanted.format)
+}
+
+fn size((_, url, _): &Key, reading: &Reading) -> usize {
+    let links = reading.document.links.iter().map(|link| link.text.len() + link.url.len() + 48);
+    reading.document.content.len() + links.sum::<usize>() + url.len() * 2 + OVERHEAD
+}
+
+/// Maximum number of counted hosts before idle ones are dropped.
+const MAX_IDLE_HOSTS: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct Concurrency {
+    all: Arc<Semaphore>,
+    hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
+    per_host: usize,
+}
+
+impl Concurrency {
+    pub(crate) fn new(all: u32, per_host: u32) -> Self {
+        let count = |number: u32| usize::try_from(number).unwrap_or(1);
+        let hosts = Mutex::default();
+        Self { all: Arc::new(Semaphore::new(count(all))), hosts, per_host: count(per_host) }
+    }
+
+    /// A permit within the total limit, or an error.
+    pub(crate) fn try_acquire(&self) -> Result<OwnedSemaphorePermit> {
+        self.all.clone().try_acquire_owned().map_err(|_| Fault::Busy)
+    }
+
+    pub(crate) async fn acquire_host(&self, host: &str) -> Result<OwnedSemaphorePermit> {
+        let permits = {
+            let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            if hosts.len() >= MAX_IDLE_HOSTS {
+                hosts.retain(|_, permits| Arc::strong_count(permits) > 1);
+            }
+            let new = || Arc::new(Semaphore::new(self.per_host));
+            hosts.entry(host.to_owned()).or_insert_with(new).clone()
+        };
+        permits.acquire_owned().await.map_err(|_| Fault::Busy)
+    }
+}
+
+#[cfg(test)]
+mod tests;

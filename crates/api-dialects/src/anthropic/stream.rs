@@ -15,7 +15,7 @@ use super::answer::{Counts, finish_reason};
 pub use usage_reader::UsageReader;
 
 /// Translates one stream: fed with the upstream's events, it writes the client's.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Stream {
     id: String,
     created: u64,
@@ -29,8 +29,9 @@ pub struct Stream {
 }
 
 /// Progress of the client's stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Progress {
+    #[default]
     Nothing,
     Role,
     FinishReason,
@@ -47,16 +48,7 @@ struct Call {
 impl Stream {
     /// A stream whose chunks carry this id and time, with the usage at the end if requested.
     pub fn new(id: impl Into<String>, created: u64, include_usage: bool) -> Self {
-        Self {
-            id: id.into(),
-            created,
-            model: String::new(),
-            include_usage,
-            counts: None,
-            call: None,
-            calls: 0,
-            progress: Progress::Nothing,
-        }
+        Self { id: id.into(), created, include_usage, ..Self::default() }
     }
 
     /// Translates an event to zero or more chunks.
@@ -81,7 +73,11 @@ impl Stream {
             "content_block_delta" => {
                 self.delta(&incoming.delta.ok_or(Malformed::Missing("delta"))?, out);
             }
-            "content_block_stop" => self.close(incoming.index, out),
+            "content_block_stop"
+                if self.call.as_ref().is_some_and(|call| Some(call.block) == incoming.index) =>
+            {
+                self.finish_call(out);
+            }
             "message_delta" => {
                 if let Some(later) = incoming.usage {
                     self.counts.get_or_insert_default().update(later);
@@ -152,12 +148,6 @@ impl Stream {
             }
             // Chunks cannot carry signatures and citations.
             _ => {}
-        }
-    }
-
-    fn close(&mut self, block: Option<u64>, out: &mut BytesMut) {
-        if self.call.as_ref().is_some_and(|call| Some(call.block) == block) {
-            self.finish_call(out);
         }
     }
 

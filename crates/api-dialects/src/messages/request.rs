@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::fields::{Node, Object, Result, object, present};
-use super::super::{Translated, Untranslatable};
+use super::super::fields::{Node, Object, Result, copy, object, present, text};
+use super::super::tool_table::{Tool, ToolKind, ToolTable};
+use super::super::{Translated, Untranslatable, WebSearchTool, web_search};
 use super::conversation;
-use super::tools::Offered;
 
 /// Fields with the same meaning in both APIs, by source and target name.
 const PASSED: &[(&str, &str)] = &[
@@ -115,5 +115,128 @@ fn of_budget(tokens: u64) -> &'static str {
         ..MEDIUM_BUDGET_TOKENS => "low",
         MEDIUM_BUDGET_TOKENS..HIGH_BUDGET_TOKENS => "medium",
         HIGH_BUDGET_TOKENS.. => "high",
+    }
+}
+
+/// Tools of a request: their functions and the table that maps them back.
+#[derive(Default)]
+struct Offered {
+    table: ToolTable,
+    functions: Vec<Value>,
+}
+
+impl Offered {
+    fn collect(body: &Object) -> Result<Self> {
+        let mut offered = Self::default();
+        for tool in Node::root(body).objects("tools")? {
+            offered.add(&tool?)?;
+        }
+        Ok(offered)
+    }
+
+    fn add(&mut self, tool: &Node<'_>) -> Result<()> {
+        match text(tool.object, "type") {
+            None | Some("custom") => self.define(tool),
+            Some(kind) if kind.starts_with("web_search_") => {
+                if let Some(name) = self.table.add_web_search(WebSearchTool::parse(tool.object)) {
+                    self.functions.push(web_search::function(&name));
+                }
+                Ok(())
+            }
+            // Deferred tools are offered from the start, so there is nothing to search for.
+            Some(kind) if kind.starts_with("tool_search_tool_") => Ok(()),
+            Some(kind) => {
+                let message = format!("the tool {kind} is not available for this model");
+                Err(tool.error("type", message))
+            }
+        }
+    }
+
+    fn define(&mut self, tool: &Node<'_>) -> Result<()> {
+        let own = Tool::new(ToolKind::Function, None, tool.text("name")?);
+        let Some(name) = self.table.add(own) else { return Ok(()) };
+        let mut function = Object::new();
+        function.insert("name".into(), name.into());
+        let fields =
+            [("description", "description"), ("strict", "strict"), ("input_schema", "parameters")];
+        copy(tool.object, &mut function, &fields);
+        self.functions.push(json!({ "type": "function", "function": function }));
+        Ok(())
+    }
+
+    /// Adds `tools`, `tool_choice` and `parallel_tool_calls` to the chat completion request.
+    fn write(&mut self, body: &Object, chat: &mut Object) -> Result<()> {
+        let body = Node::root(body);
+        let choice = body.optional_object("tool_choice")?;
+        let kind = choice.as_ref().map(|choice| choice.text("type")).transpose()?;
+        if self.functions.is_empty() {
+            return match kind {
+                None | Some("auto" | "none") => Ok(()),
+                Some(_) => Err(body.error("tool_choice", "requires tools to choose from")),
+            };
+        }
+        chat.insert("tools".into(), std::mem::take(&mut self.functions).into());
+        let Some((choice, kind)) = choice.zip(kind) else { return Ok(()) };
+        let chosen = match kind {
+            "auto" | "none" => kind.into(),
+            "any" => "required".into(),
+            "tool" => {
+                let name = choice.text("name")?;
+                let offered = self.table.offered(ToolKind::Function, name);
+                let search = || self.table.offered(ToolKind::WebSearch, name);
+                let function = offered.or_else(search).ok_or_else(|| {
+                    choice.error("name", format!("no tool named {name} in this request"))
+                })?;
+                json!({ "type": "function", "function": { "name": function } })
+            }
+            kind => {
+                return Err(choice.error("type", format!("unknown tool choice type {kind}")));
+            }
+        };
+        chat.insert("tool_choice".into(), chosen);
+        if choice.flag("disable_parallel_tool_use")? == Some(true) {
+            chat.insert("parallel_tool_calls".into(), false.into());
+        }
+        Ok(())
+    }
+}
+
+/// Average bytes of English text, code or JSON per token.
+const BYTES_PER_TOKEN: usize = 4;
+/// Tokens of a typical image.
+const IMAGE_TOKENS: usize = 1600;
+/// Bytes of base64 in a PDF per token; a page of text takes about 2,000 tokens.
+const PDF_BYTES_PER_TOKEN: usize = 50;
+/// Overhead of each message, block and tool.
+const FRAME_TOKENS: usize = 4;
+
+/// Estimates the tokens of the prompt, for upstreams that cannot count them.
+///
+/// The tokenizer of the upstream is unknown, so the result can be wrong by a third.
+pub fn estimate_input_tokens(body: &Object) -> u64 {
+    let fields = ["system", "messages", "tools", "output_config"];
+    let tokens: usize = fields.iter().filter_map(|name| body.get(*name)).map(tokens).sum();
+    tokens as u64
+}
+
+fn tokens(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len().div_ceil(BYTES_PER_TOKEN),
+        Value::Array(items) => items.iter().map(|item| FRAME_TOKENS + tokens(item)).sum(),
+        Value::Object(object) => match object.get("type").and_then(Value::as_str) {
+            Some("image" | "image_url") => IMAGE_TOKENS,
+            Some("base64") => {
+                let data = object.get("data").and_then(Value::as_str).unwrap_or_default();
+                data.len().div_ceil(PDF_BYTES_PER_TOKEN)
+            }
+            // A client sends thinking back, but the model does not read it.
+            Some("thinking" | "redacted_thinking") => 0,
+            _ => object
+                .iter()
+                .filter(|(name, _)| *name != "cache_control" && *name != "type")
+                .map(|(name, value)| name.len() / BYTES_PER_TOKEN + tokens(value))
+                .sum(),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
     }
 }

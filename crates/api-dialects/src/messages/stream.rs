@@ -2,20 +2,19 @@
 
 mod blocks;
 
+use blocks::{Block, BlockWriter, Speech, write};
 use bytes::BytesMut;
 use serde_json::{Value, json};
 
 use super::super::chat_messages::tool_call;
 use super::super::chunk::{CallDelta, Choice, Chunk};
-use super::super::fields::Object;
+use super::super::fields::{Object, object, text};
 use super::super::round::{Round, round_messages};
 use super::super::tool_table::ToolKind;
 use super::super::{
     ChatTranslator, MAX_OUTPUT_ITEMS, Malformed, Search, SearchError, SearchOutcome, ToolTable,
     Usage, opaque, web_search,
 };
-use super::shape::Shape;
-use blocks::{Block, BlockWriter, write};
 
 /// Writes the events of a message.
 #[derive(Debug)]
@@ -71,7 +70,6 @@ impl Stream {
         usage
     }
 
-    /// The stop reason.
     fn end(&self) -> Object {
         let reason = match self.round.finish_reason.as_deref() {
             Some("length") => "max_tokens",
@@ -100,14 +98,14 @@ impl Stream {
             && !has_calls
         {
             self.round.grow(thought)?;
-            self.blocks.thinking(thought, out);
+            self.blocks.speak(Speech::Thinking, thought, out);
         }
         if let Some(text) = delta.content.as_deref() {
             self.round.grow(text)?;
             if has_calls {
                 self.late_text.push_str(text);
             } else {
-                self.blocks.text(text, out);
+                self.blocks.speak(Speech::Text, text, out);
             }
         }
         if let Some(refusal) = delta.refusal.as_deref() {
@@ -160,7 +158,7 @@ impl Stream {
         self.blocks.close_all(out);
         let text = std::mem::take(&mut self.late_text);
         if !text.trim().is_empty() {
-            self.blocks.text(&text, out);
+            self.blocks.speak(Speech::Text, &text, out);
             self.blocks.close_all(out);
         }
     }
@@ -180,13 +178,6 @@ impl Stream {
             }
             _ => None,
         })
-    }
-
-    /// Adds a result to every unexecuted search: a message must not end without them.
-    fn abandon_searches(&mut self, out: &mut BytesMut) {
-        for search in self.pending_searches().collect::<Vec<_>>() {
-            self.end_search(&search, &Err(SearchError::MaxUsesExceeded), out);
-        }
     }
 }
 
@@ -208,9 +199,12 @@ impl ChatTranslator for Stream {
             return;
         }
         self.end_round(out);
-        self.abandon_searches(out);
+        // A message must not end without the result of a search.
+        for search in self.pending_searches().collect::<Vec<_>>() {
+            self.end_search(&search, &Err(SearchError::MaxUsesExceeded), out);
+        }
         if self.blocks.is_empty() && !self.refusal.is_empty() {
-            self.blocks.text(&self.refusal, out);
+            self.blocks.speak(Speech::Text, &self.refusal, out);
             self.blocks.close_all(out);
         }
         let (end, usage) = (self.end(), self.usage_json());
@@ -264,7 +258,7 @@ impl ChatTranslator for Stream {
         let (mut said, mut calls, mut results) = (String::new(), Vec::new(), Vec::new());
         for block in self.blocks.since(self.round.start) {
             match block {
-                Block::Text { text, .. } => said.push_str(text),
+                Block::Speech { kind: Speech::Text, text, .. } => said.push_str(text),
                 Block::Call { .. } if block.is_client_call() => return None,
                 Block::Call { id, function, arguments, .. } => {
                     calls.push(tool_call(id, function, arguments));
@@ -272,7 +266,7 @@ impl ChatTranslator for Stream {
                 Block::SearchResult { tool_use_id, text, .. } => results.push(json!({
                     "role": "tool", "tool_call_id": tool_use_id, "content": text,
                 })),
-                Block::Thinking { .. } => {}
+                Block::Speech { .. } => {}
             }
         }
         if results.is_empty() {
@@ -289,19 +283,59 @@ fn end_fields(reason: Option<&str>, sequence: Option<&str>) -> Object {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
-/// Converts a completion into a message.
-///
-/// `tools` is that of the translated request; `ids` makes an id for a prefix such as `toolu`. For an
-/// answer of several rounds, use a [`Stream`] and [`ChatTranslator::add_completion`].
-pub fn answer(
-    completion: &Value,
-    shape: &Shape,
-    tools: &ToolTable,
-    ids: impl FnMut(&str) -> String + Send + 'static,
-) -> Result<Value, Malformed> {
-    let mut stream = Stream::new(shape.clone(), tools.clone(), ids);
-    let mut events = BytesMut::new();
-    stream.add_completion(completion, &mut events)?;
-    stream.finish(&mut events);
-    Ok(stream.message())
+/// The id and model of a message, and whether to show thinking.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    id: String,
+    model: String,
+    shows_thinking: bool,
+}
+
+impl Shape {
+    /// The shape of the answer to a messages request.
+    ///
+    /// Thinking is shown only to clients that requested it: others expect text first.
+    pub fn new(body: &Object, id: &str) -> Self {
+        let shows_thinking = object(body, "thinking").is_some_and(|thinking| {
+            text(thinking, "type") != Some("disabled")
+                && text(thinking, "display") != Some("omitted")
+        });
+        let model = text(body, "model").unwrap_or_default().to_owned();
+        Self { id: id.to_owned(), model, shows_thinking }
+    }
+
+    fn message(&self, content: Vec<Value>, end: Object, usage: Value) -> Value {
+        let mut message = Object::new();
+        message.insert("id".into(), self.id.as_str().into());
+        message.insert("type".into(), "message".into());
+        message.insert("role".into(), "assistant".into());
+        message.insert("model".into(), self.model.as_str().into());
+        message.insert("content".into(), content.into());
+        message.insert("usage".into(), usage);
+        message.extend(end);
+        message.into()
+    }
+}
+
+pub fn error(kind: &str, message: &str, request_id: Option<&str>) -> Value {
+    let mut body = json!({ "type": "error", "error": { "type": kind, "message": message } });
+    if let Some(id) = request_id {
+        body["request_id"] = id.into();
+    }
+    body
+}
+
+pub fn error_type(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        504 => "timeout_error",
+        503 | 529 => "overloaded_error",
+        500.. => "api_error",
+        _ => "invalid_request_error",
+    }
 }

@@ -5,10 +5,11 @@ mod round_trip;
 mod search_rounds;
 mod streaming;
 
+use bytes::BytesMut;
 use serde_json::{Map, Value, json};
 
-use super::super::{Malformed, ToolTable, Usage};
-use super::{Shape, estimate_input_tokens, remove_own_blocks};
+use super::super::{ChatTranslator, Malformed, ToolTable, Usage};
+use super::{Shape, Stream, estimate_input_tokens, remove_own_blocks};
 
 fn object(value: Value) -> Map<String, Value> {
     match value {
@@ -33,7 +34,15 @@ fn shape() -> Shape {
 }
 
 fn answer(completion: &Value) -> Result<Value, Malformed> {
-    super::answer(completion, &shape(), &ToolTable::default(), counted())
+    whole(completion, &shape())
+}
+
+fn whole(completion: &Value, shape: &Shape) -> Result<Value, Malformed> {
+    let mut stream = Stream::new(shape.clone(), ToolTable::default(), counted());
+    let mut events = BytesMut::new();
+    stream.add_completion(completion, &mut events)?;
+    stream.finish(&mut events);
+    Ok(stream.message())
 }
 
 #[test]
@@ -68,7 +77,7 @@ fn a_completion_is_translated_to_thinking_text_and_calls() {
         })
     );
     let hidden = Shape::new(&object(json!({"model": "a/b"})), "msg_1");
-    let message = super::answer(&completion, &hidden, &ToolTable::default(), counted()).unwrap();
+    let message = whole(&completion, &hidden).unwrap();
     assert_eq!(message["content"][0]["type"], "text");
 }
 

@@ -1,9 +1,12 @@
 //! Output items and their parts as JSON.
 
+use bytes::BytesMut;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::tool_table::{Tool, ToolKind};
 use super::super::web_search::{self, SearchResult};
+use super::super::write_event;
 use super::tools::free_form_input;
 
 #[derive(Debug)]
@@ -115,7 +118,6 @@ fn call(id: &str, status: &str, call_id: &str, tool: &Tool, arguments: &str) -> 
     item
 }
 
-/// The prefix of the id of a call's item.
 pub(super) fn call_id_prefix(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Function => "fc",
@@ -196,9 +198,41 @@ impl PartKind {
             Self::Reasoning => ("response.reasoning_text.delta", "response.reasoning_text.done"),
         }
     }
+}
 
-    /// The prefix of the id of an item that begins with such a part.
-    pub(super) fn id_prefix(self) -> &'static str {
-        if self.is_reasoning() { "rs" } else { "msg" }
+/// Writes events and numbers them.
+#[derive(Debug, Default)]
+pub(super) struct EventWriter {
+    next_sequence_number: u64,
+}
+
+impl EventWriter {
+    /// Writes one event: its name, and data with the same name as `type`.
+    pub(super) fn write(
+        &mut self,
+        out: &mut BytesMut,
+        kind: &'static str,
+        fields: &impl Serialize,
+    ) {
+        write_event(out, kind, Some(self.next_sequence_number), fields);
+        self.next_sequence_number += 1;
     }
+}
+
+/// A delta of text, refusal, reasoning or arguments.
+#[derive(Default, Serialize)]
+pub(super) struct DeltaEvent<'a> {
+    pub(super) item_id: &'a str,
+    pub(super) output_index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) content_index: Option<usize>,
+    pub(super) delta: &'a str,
+    /// Always an empty list, and only with text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) logprobs: Option<[(); 0]>,
+}
+
+#[derive(Serialize)]
+pub(super) struct ResponseEvent {
+    pub(super) response: Value,
 }

@@ -44,7 +44,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Without output.
     pub fn of(status: Status) -> Self {
         Self { status, output: Vec::new(), usage: None, error: None, incomplete: None }
     }

@@ -6,14 +6,23 @@ mod round_trip;
 mod search_rounds;
 mod streaming;
 
+use bytes::BytesMut;
 use serde_json::{Map, Value, json};
 
-use super::super::{Malformed, ToolTable, Usage};
-use super::{Outcome, Shape, Status};
+use super::super::{ChatTranslator, Malformed, ToolTable, Usage};
+use super::{Outcome, Shape, Status, Stream};
 
 /// The answer to a request without tools.
 fn answer(completion: &Value, shape: &Shape) -> Result<Value, Malformed> {
-    super::answer(completion, shape, &ToolTable::default(), counted())
+    whole(completion, shape, &ToolTable::default())
+}
+
+fn whole(completion: &Value, shape: &Shape, tools: &ToolTable) -> Result<Value, Malformed> {
+    let mut stream = Stream::new(shape.clone(), tools.clone(), counted());
+    let mut events = BytesMut::new();
+    stream.add_completion(completion, &mut events)?;
+    stream.finish(&mut events);
+    stream.into_response().ok_or(Malformed::Missing("message"))
 }
 
 fn object(value: Value) -> Map<String, Value> {

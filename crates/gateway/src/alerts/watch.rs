@@ -150,20 +150,13 @@ async fn check_provider(
     states: &mut HashMap<Arc<str>, Option<&'static str>>,
     provider: &Provider,
 ) {
-    let health = &provider.health;
-    if health.is_drained() {
-        return;
-    }
-    let problem = if !health.is_usable() {
-        Some("fails its probes and is out of rotation")
-    } else if health.is_key_refused() {
-        Some("rejects the configured key")
-    } else if health.is_ejected() {
-        Some("failed several requests in a row and is out of rotation for a while")
-    } else if health.awaits_probe() {
-        return;
-    } else {
-        None
+    let problem = match provider.state() {
+        "drained" => return,
+        "probe_failed" => Some("fails its probes and is out of rotation"),
+        "key_refused" => Some("rejects the configured key"),
+        "ejected" => Some("failed several requests in a row and is out of rotation for a while"),
+        _ if provider.health.awaits_probe() => return,
+        _ => None,
     };
     let name = &provider.name;
     let before = states.insert(name.clone(), problem);

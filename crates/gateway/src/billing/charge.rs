@@ -18,8 +18,7 @@ use ledger::{
 
 use wire::error::Code;
 
-use super::Billing;
-use super::progress::Progress;
+use super::{Billing, Progress};
 use crate::failure::{ApiError, ApiResult};
 use crate::request_log::{self, RequestLog};
 

@@ -73,7 +73,6 @@ pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
         .post("/admin/v1/alerts/test", service::test_alerts)
 }
 
-/// An authenticated operator.
 pub(super) struct Admin {
     service: Arc<Service>,
     by: Actor,

@@ -14,12 +14,10 @@ mod keys;
 mod media;
 mod models;
 mod operator;
-mod overview;
 mod page;
 mod receipts;
 mod research;
 mod sign_in;
-mod slow_usage;
 mod team;
 mod usage;
 
@@ -93,7 +91,7 @@ pub(super) fn router(calls: InternalCalls) -> Router<AppState> {
         .into_iter()
         .fold(Router::new(), add)
         .layer(Extension(Arc::new(calls)))
-        .layer(Extension(Arc::new(slow_usage::SlowUsage::default())))
+        .layer(Extension(Arc::new(usage::SlowUsage::default())))
 }
 
 /// Whether a browser asks for a page. Programs ask for anything, or for JSON.

@@ -6,13 +6,9 @@
 
 mod answer;
 mod call;
-mod peer;
 mod refusal;
-mod running;
 mod server;
 mod tools;
-
-pub(super) use peer::check as check_peer;
 
 pub(crate) use refusal::of_failure;
 
@@ -25,21 +21,25 @@ use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use gateway_store::Scope;
-use http::{HeaderName, HeaderValue, Request};
+use http::header::{HOST, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri};
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
+use wire::error::Code;
 
 use self::refusal::OriginalRequest;
-use self::running::{Call, Running};
 use self::server::Server;
 use super::admission::identify;
 use super::internal_call::InternalCalls;
 use super::{AppState, body, check_host};
-use crate::failure::ApiResult;
+use crate::background::BackgroundTasks;
+use crate::config::Mcp;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 use crate::raw_object::check_values;
 use crate::{clock, request_log};
@@ -55,7 +55,8 @@ pub(crate) struct Endpoint {
     quick: StreamableHttpService<Server, NeverSessionManager>,
     /// For slow tools: a stream with keep-alive comments.
     slow: StreamableHttpService<Server, NeverSessionManager>,
-    running: Arc<Running>,
+    /// Running calls, which their clients can cancel.
+    background: Arc<BackgroundTasks>,
 }
 
 /// The fields of a message that decide how it is handled.
@@ -103,6 +104,7 @@ impl Endpoint {
         calls: &InternalCalls,
         max_body_bytes: u64,
         finished: CancellationToken,
+        background: Arc<BackgroundTasks>,
     ) -> Self {
         let max_body = usize::try_from(max_body_bytes).unwrap_or(usize::MAX);
         let config = StreamableHttpServerConfig::default()
@@ -120,7 +122,7 @@ impl Endpoint {
                 config.clone().with_json_response(is_quick),
             )
         };
-        Self { quick: serve(true), slow: serve(false), running: Arc::default() }
+        Self { quick: serve(true), slow: serve(false), background }
     }
 
     pub(crate) async fn answer(
@@ -130,23 +132,19 @@ impl Endpoint {
         message: Option<&Message<'_>>,
     ) -> Response {
         let session = request.headers().get(&SESSION).and_then(|value| value.to_str().ok());
-        let name = |id: &RawValue| Call {
-            key: caller.key.id.clone(),
-            session: session.unwrap_or_default().to_owned(),
-            request: id.get().to_owned(),
-        };
+        let name = |id: &RawValue| call_name(&caller.key.id, session.unwrap_or_default(), id.get());
         let mut is_slow = false;
         let mut begun = None;
         if let Some(message) = message {
             if let Some(id) = message.params.as_ref().and_then(|params| params.request_id)
                 && message.is("notifications/cancelled")
             {
-                self.running.cancel(&name(id));
+                self.background.cancel(&name(id));
             }
             if let (Some(tool), Some(id)) = (message.tool(), message.id) {
                 is_slow = tools::is_slow(tool);
                 // Without a session, ids of requests are ambiguous.
-                begun = session.map(|_| self.running.begin(name(id)));
+                begun = session.map(|_| Arc::new(self.background.start(&name(id))));
             }
         }
         let extensions = request.extensions_mut();
@@ -198,3 +196,56 @@ pub(in crate::endpoints) async fn handle(
     let request = Request::from_parts(head, bytes.clone());
     Ok(endpoint.answer(caller, request, message.as_ref()).await)
 }
+
+/// The name of a call among the tasks of this process; `request` is the id of its request, as JSON.
+fn call_name(key: &str, session: &str, request: &str) -> String {
+    format!("{key}\n{session}\n{request}")
+}
+
+/// Rejects browser requests of other sites, and DNS rebinding.
+pub(super) fn check_peer(headers: &HeaderMap, public_url: &Uri, config: &Mcp) -> ApiResult<()> {
+    let own = public_url.host().unwrap_or_default();
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    let host_is_known = host.is_some_and(|host| {
+        let host = host.host();
+        is_this_machine_or_an_address(host) || is_one_of(host, own, &config.allowed_hosts)
+    });
+    if !host_is_known {
+        let message = "unknown Host; the operator can allow it in `mcp.allowed_hosts`";
+        return Err(ApiError::new(Code::OriginRefused, message));
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or_default();
+    let uri = origin.parse::<Uri>().ok().filter(|uri| uri.scheme().is_some());
+    let origin_is_known = config.allowed_origins.iter().any(|known| known == origin)
+        || uri.is_some_and(|uri| {
+            let is_own =
+                uri.scheme() == public_url.scheme() && uri.authority() == public_url.authority();
+            is_own || uri.host().is_some_and(is_this_machine)
+        });
+    if origin_is_known {
+        return Ok(());
+    }
+    let message = "unknown Origin; the operator can allow it in `mcp.allowed_origins`";
+    Err(ApiError::new(Code::OriginRefused, message))
+}
+
+fn is_one_of(host: &str, own: &str, others: &[String]) -> bool {
+    host.eq_ignore_ascii_case(own) || others.iter().any(|known| host.eq_ignore_ascii_case(known))
+}
+
+/// IP addresses are safe: only a name can be rebound.
+fn is_this_machine_or_an_address(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost") || address(host).is_some()
+}
+
+fn is_this_machine(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost") || address(host).is_some_and(|it| it.is_loopback())
+}
+
+fn address(host: &str) -> Option<std::net::IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

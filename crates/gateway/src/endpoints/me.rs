@@ -10,8 +10,7 @@ use wire::account::{ChildReceipt, KeyView, Me, PeriodView, ReceiptView, TeamAcco
 use wire::error::Code;
 
 use super::admission::{MemberRead, ReadAccess};
-use super::json;
-use super::path::Id;
+use super::{Id, json};
 use crate::billing::attempts;
 use crate::budget;
 use crate::clock;

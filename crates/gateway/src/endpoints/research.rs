@@ -11,10 +11,8 @@ use serde::Deserialize;
 use wire::research::{JobList, JobView};
 
 use super::admission::{MemberRead, MemberRequest, ReadAccess, Received};
-use super::body;
 use super::event_tail::{self, Batch, EventSource, MAX_EVENTS_AT_ONCE};
-use super::json;
-use super::path::{Id, RawQuery, parse_query};
+use super::{Id, RawQuery, body, json, parse_query};
 use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use api_dialects::responses::{Shape, input_items as items_of, output_items};
 use bytes::Bytes;
 use gateway_store::{Error, Scope, Store};
-use ledger::{HoldId, MemberId};
+use ledger::MemberId;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -29,7 +29,7 @@ use crate::config::{Capability, Operation, RemoteImages};
 use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
-use crate::provider::{CHAT_PATH, INPUT_TOKENS_PATH, Owner, Sender};
+use crate::provider::{INPUT_TOKENS_PATH, Owner, Sender};
 use crate::proxy::begin::unavailable;
 use crate::proxy::chat_request::ChatRequest;
 use crate::proxy::native::Ours;
@@ -68,7 +68,8 @@ pub(super) async fn create(request: MemberRequest) -> ApiResult {
         is_background: options.is_background,
         kept: service.config.responses_kept,
     });
-    let chat = chat_request(info.id, bytes, options.is_streamed || options.is_background);
+    let is_streamed = options.is_streamed || options.is_background;
+    let chat = ChatRequest { is_streamed, ..ChatRequest::new(info.id, bytes) };
     let ours = ours(&options, &answer_id, &fields);
     let (web, key) = (service.web.clone(), caller.key.lineage);
     let prepare = async move {
@@ -128,25 +129,11 @@ impl Asked {
     /// The request without a stream.
     fn into_whole(self) -> (Received, Arc<Model>, ResponsesRequest) {
         let Self { mut received, model, fields, earlier, .. } = self;
-        let chat = chat_request(received.info.id, std::mem::take(&mut received.bytes), false);
+        let chat = ChatRequest::new(received.info.id, std::mem::take(&mut received.bytes));
         let shape = Shape::new(&fields, "", 0);
         let (earlier, ours) = (earlier.items, Ours::new());
         let request = ResponsesRequest { chat, fields, earlier, shape, ours, searcher: None };
         (received, model, request)
-    }
-}
-
-/// The part of a request that all APIs have in common.
-fn chat_request(id: HoldId, body: Bytes, is_streamed: bool) -> ChatRequest {
-    ChatRequest {
-        path: CHAT_PATH,
-        id,
-        body,
-        rest: None,
-        is_streamed,
-        wants_usage: true,
-        model: None,
-        max_tokens: None,
     }
 }
 
@@ -278,7 +265,6 @@ impl Earlier {
     }
 }
 
-/// The events of a stored response.
 struct ResponseEvents {
     billing: Arc<Billing>,
     member: MemberId,

@@ -146,25 +146,20 @@ impl Upload {
 fn arriving(
     source: Arc<Mutex<Option<FormReader>>>,
 ) -> impl futures_util::Stream<Item = ApiResult<Bytes>> {
-    enum State {
-        Waiting(Arc<Mutex<Option<FormReader>>>),
-        Reading(Box<FormReader>),
-        Done,
-    }
-    stream::try_unfold(State::Waiting(source), |state| async move {
-        let mut reader = match state {
-            State::Waiting(source) => Box::new(lock(&source).take().ok_or_else(sent)?),
-            State::Reading(reader) => reader,
-            State::Done => return Ok(None),
-        };
-        if let Some(piece) = reader.next().await? {
-            return Ok(Some((piece, State::Reading(reader))));
-        }
-        let mut end = BytesMut::new();
-        reader.fields.write_without("model", &reader.boundary, &mut end);
-        reader.boundary.write_end(&mut end);
-        Ok(Some((end.freeze(), State::Done)))
-    })
+    let reader = stream::once(async move { lock(&source).take().ok_or_else(sent) });
+    let pieces = |reader| {
+        stream::try_unfold(Some(Box::new(reader)), |reader: Option<Box<FormReader>>| async move {
+            let Some(mut reader) = reader else { return Ok(None) };
+            if let Some(piece) = reader.next().await? {
+                return Ok(Some((piece, Some(reader))));
+            }
+            let mut end = BytesMut::new();
+            reader.fields.write_without("model", &reader.boundary, &mut end);
+            reader.boundary.write_end(&mut end);
+            Ok(Some((end.freeze(), None)))
+        })
+    };
+    reader.map_ok(pieces).try_flatten()
 }
 
 fn spooled(spool: Arc<Spool>) -> impl futures_util::Stream<Item = ApiResult<Bytes>> {

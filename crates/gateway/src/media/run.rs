@@ -9,8 +9,7 @@ use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, LimitStatus, Mic
 use wire::error::Code;
 
 use super::Media;
-use super::input::{self, MediaInput};
-use super::make::{Made, Maker};
+use super::make::{self, Made, Maker, MediaInput};
 use crate::background::AbortEarly;
 use crate::billing::{Charge, Opened, Order, Replay, Results, saved_json};
 use crate::catalogue::{Model, Target};
@@ -68,7 +67,7 @@ impl Media {
         let RunContext { id, caller, idempotency, span } = context;
         let (model, target, capability) = self.resolve(&caller, request)?;
         let input = RawObject::parse(&request.input)?;
-        let input = input::translate(&input, capability, &target, self.config.media)?;
+        let input = make::translate(&input, capability, &target, self.config.media)?;
         let price = model.prices.of(Operation::Media);
         let order = Order {
             id,
@@ -103,7 +102,7 @@ impl Media {
         let model = self.exact_model(caller, asked)?;
         let input = RawObject::parse(&request.input)
             .map_err(|_| ApiError::invalid("input", "`input` must be an object"))?;
-        let capability = input::capability(&input, &model.capabilities);
+        let capability = make::capability(&input, &model.capabilities);
         let (Some(capability), Some(target)) = (capability, model.full_target()) else {
             let message = format!("the model `{asked}` does not support media generation");
             return Err(ApiError::of_param(Code::ModelNotForCapability, "model", message));

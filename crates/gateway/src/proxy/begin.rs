@@ -181,8 +181,10 @@ impl Call<'_> {
             AnswerReader::ByType(reader) if upstream.has_type("application/json") => {
                 reader.read(self.full_body(upstream).await?).map(BegunAnswer::Whole)
             }
-            AnswerReader::Searching(mut reader) => {
-                reader.rounds.set_upstream(provider.clone(), self.sender);
+            AnswerReader::Bridged(mut reader) => {
+                if let Some(rounds) = &mut reader.rounds {
+                    rounds.set_upstream(provider.clone(), self.sender);
+                }
                 // Boxed: rare, and larger than the rest of this future, which every request allocates.
                 let answer = Box::pin(reader.read(upstream, provider.max_answer_bytes));
                 let answer = timeout(self.max_time, answer).await;

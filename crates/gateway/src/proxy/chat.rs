@@ -110,7 +110,6 @@ pub(crate) struct Chunk<'a> {
     pub(crate) model: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(crate) choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
     pub(crate) usage: Option<Usage>,
 }
 

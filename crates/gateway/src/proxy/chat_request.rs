@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use wire::error::Code;
 
 use super::chat::ChatWatch;
-use super::rounds::{Bridge, Rounds, SearchingReader};
+use super::rounds::BridgedReader;
 use super::stage::Stage;
-use super::whole::{BridgedReader, WholeReader};
+use super::whole::WholeReader;
 use crate::catalogue::Target;
 use crate::clock;
 use crate::config;
@@ -25,7 +25,6 @@ use crate::upstream_pool::RequestBody;
 /// The limit for upstreams that require one, if the member set none.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 
-/// A request as a member sent it.
 #[derive(Clone)]
 pub(crate) struct ChatRequest {
     pub(crate) id: HoldId,
@@ -57,7 +56,7 @@ pub(crate) type AnswerCheck =
 pub(crate) enum AnswerReader {
     Stream(Stage),
     Whole(WholeReader),
-    Searching(Box<SearchingReader>),
+    Bridged(Box<BridgedReader>),
     Checked(WholeReader, AnswerCheck),
     /// A whole answer if it is JSON; otherwise bytes.
     ByType(WholeReader),
@@ -68,6 +67,20 @@ pub(crate) enum AnswerReader {
 const OURS: [&str; 2] = ["model", "stream"];
 
 impl ChatRequest {
+    /// A chat completion request without a stream.
+    pub(crate) fn new(id: HoldId, body: Bytes) -> Self {
+        Self {
+            id,
+            path: CHAT_PATH,
+            body,
+            rest: None,
+            is_streamed: false,
+            wants_usage: true,
+            model: None,
+            max_tokens: None,
+        }
+    }
+
     /// The part of a parsed body that can be sent unchanged, of a request without a stream.
     pub(crate) fn rest_of(object: &RawObject<'_>, is_streamed: bool) -> Option<Rest> {
         (!is_streamed).then(|| object.without(&OURS))
@@ -123,8 +136,7 @@ impl ChatRequest {
         let reader = if self.is_streamed {
             AnswerReader::Stream(Stage::translated(Some(self.stream()), None, self.watch(), None))
         } else {
-            let (id, created) = (self.answer_id(), clock::unix_seconds());
-            AnswerReader::Whole(WholeReader::Messages { id, created, model: self.model.clone() })
+            AnswerReader::Whole(self.message_reader())
         };
         let body = body.to_string().into();
         Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, header: None })
@@ -139,6 +151,12 @@ impl ChatRequest {
         anthropic::Stream::new(self.answer_id(), clock::unix_seconds(), true)
     }
 
+    /// Reads a whole message as a chat completion.
+    pub(crate) fn message_reader(&self) -> WholeReader {
+        let (id, created) = (self.answer_id(), clock::unix_seconds());
+        WholeReader::Messages { id, created, model: self.model.clone() }
+    }
+
     fn answer_id(&self) -> String {
         format!("chatcmpl-{}", self.id.digits())
     }
@@ -149,21 +167,11 @@ impl BridgedReader {
     pub(super) fn reader(
         self,
         anthropic: Option<anthropic::Stream>,
-        rounds: Option<Rounds>,
         watch: Option<ChatWatch>,
     ) -> AnswerReader {
-        match (rounds, watch) {
-            (rounds, Some(watch)) => {
-                let bridge = Some(Bridge::new(self.shape, self.tools));
-                AnswerReader::Stream(Stage::translated(anthropic, bridge, watch, rounds))
-            }
-            (Some(rounds), None) => {
-                let bridge = Bridge::new(self.shape, self.tools);
-                let reader = SearchingReader { from: self.from, bridge, rounds };
-                AnswerReader::Searching(Box::new(reader))
-            }
-            (None, None) => AnswerReader::Whole(WholeReader::Bridged(Box::new(self))),
-        }
+        let Some(watch) = watch else { return AnswerReader::Bridged(Box::new(self)) };
+        let Self { bridge, rounds, .. } = self;
+        AnswerReader::Stream(Stage::translated(anthropic, Some(bridge), watch, rounds))
     }
 }
 

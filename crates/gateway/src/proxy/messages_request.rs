@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 use super::chat::ChatWatch;
 use super::chat_request::{AnswerReader, UpstreamRequest};
 use super::native::MessagesWatch;
-use super::rounds::{RoundRequest, Rounds, Searcher, searcher_for};
+use super::rounds::{Bridge, BridgedReader, RoundRequest, Rounds, Searcher, searcher_for};
 use super::stage::Stage;
-use super::whole::{BridgedReader, Shape, WholeReader, new_id};
+use super::whole::{WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::config::Kind;
 use crate::failure::{ApiError, ApiResult};
-use crate::provider::{CHAT_PATH, MESSAGES_PATH};
+use crate::provider::MESSAGES_PATH;
 use crate::raw_object::{RawObject, Rest, tree};
 
 pub(crate) const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
@@ -92,20 +92,16 @@ impl MessagesRequest {
         if self.is_streamed && target.provider.stream_usage {
             chat.insert("stream_options".to_owned(), json!({"include_usage": true}));
         }
-        let make = |chat: &Map<String, Value>| RoundRequest {
-            path: CHAT_PATH,
-            body: json!(chat).to_string().into(),
-            anthropic: None,
-        };
-        let body = make(chat).body;
+        let RoundRequest { path, body, reader: from, .. } = RoundRequest::chat(chat);
         let tools = translated.tools.clone();
-        let rounds =
-            searcher.map(|it| Rounds::new(it, translated, Box::new(move |chat| Ok(make(chat)))));
-        let shape = Shape::Message(messages::Shape::new(&fields, &new_id("msg")));
-        let bridged = BridgedReader { from: WholeReader::Chat { model: None }, shape, tools };
+        let make = |chat: &Map<String, Value>| Ok(RoundRequest::chat(chat));
+        let rounds = searcher.map(|it| Rounds::new(it, translated, Box::new(make)));
+        let shape = messages::Shape::new(&fields, &new_id("msg"));
+        let bridge = Bridge::Messages(messages::Stream::new(shape, tools, new_id));
+        let bridged = BridgedReader { from, bridge, rounds };
         let watch = || ChatWatch { wants_usage: true, ..ChatWatch::default() };
-        let reader = bridged.reader(None, rounds, self.is_streamed.then(watch));
-        Ok(UpstreamRequest { path: CHAT_PATH, body, reader, header: None })
+        let reader = bridged.reader(None, self.is_streamed.then(watch));
+        Ok(UpstreamRequest { path, body, reader, header: None })
     }
 }
 

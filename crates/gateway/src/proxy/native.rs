@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use wire::sse::{Event, write_event};
 
-use super::chat::{Fault, renamed, token_counts};
+use super::chat::{Fault, renamed};
 use super::event_buffer::{EventBuffer, Output, Step};
 use crate::failure::ApiError;
 
@@ -34,11 +34,8 @@ pub(crate) struct NativeWatch {
 struct InspectedEvent<'a> {
     #[serde(rename = "type", borrow)]
     kind: std::borrow::Cow<'a, str>,
-    #[serde(default)]
     sequence_number: Option<i64>,
-    #[serde(default)]
     response: Option<Value>,
-    #[serde(default)]
     message: Option<String>,
 }
 
@@ -133,7 +130,7 @@ fn write(out: &mut EventBuffer, kind: &str, sequence: i64, response: &Value) {
 
 #[derive(Debug)]
 pub(crate) struct MessagesWatch {
-    reader: UsageReader,
+    pub(super) reader: UsageReader,
     /// The model name for the answer, as JSON.
     model: Arc<str>,
 }
@@ -165,14 +162,6 @@ impl MessagesWatch {
         let named = is_first.then(|| self.renamed(event)).flatten();
         out.ready.push(named.unwrap_or_else(|| event.raw().clone()));
         Ok(Step::More)
-    }
-
-    pub(crate) fn tokens(&self) -> TokenCounts {
-        token_counts(self.reader.usage())
-    }
-
-    pub(crate) fn has_content(&self) -> bool {
-        self.reader.has_content()
     }
 
     fn renamed(&self, event: &Event) -> Option<Bytes> {

@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 
 use super::chat_request::{AnswerReader, ChatRequest, UpstreamRequest};
 use super::native::{NativeWatch, Ours};
-use super::rounds::{RoundRequest, Rounds, Searcher, searcher_for};
+use super::rounds::{Bridge, BridgedReader, RoundRequest, Rounds, Searcher, searcher_for};
 use super::stage::Stage;
-use super::whole::{BridgedReader, CompactionReader, Shape, WholeReader, new_id};
+use super::whole::{CompactionReader, WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::clock;
 use crate::config::{Kind, Responses};
-use crate::failure::{ApiError, ApiResult};
-use crate::provider::{CHAT_PATH, COMPACT_PATH, RESPONSES_PATH};
+use crate::failure::ApiResult;
+use crate::provider::{COMPACT_PATH, RESPONSES_PATH};
 use crate::raw_object::is_like;
 
 /// Fields that are not passed on: we set them, or they concern only the member and us.
@@ -65,14 +65,13 @@ impl ResponsesRequest {
         let mut chat = responses::compaction_request(&self.fields, &self.earlier)?.chat;
         chat.retain(|key, _| !OURS.iter().any(|name| is_like(key, name)));
         chat.insert("model".to_owned(), target.name.as_str().into());
-        let Round { request, from } = round_maker(&self.chat, target)(&chat)?;
-        let AnswerReader::Whole(from) = from else { return Err(ApiError::internal()) };
+        let RoundRequest { path, body, reader: from, .. } = round_maker(&self.chat, target)(&chat)?;
         let own = responses::input_items(&self.fields, new_id);
         let input = self.earlier.iter().cloned().chain(own).collect();
         let (id, created) = (new_id("resp"), clock::unix_seconds());
         let reader = CompactionReader { from, input, id, created };
         let reader = AnswerReader::Whole(WholeReader::Compaction(Box::new(reader)));
-        Ok(UpstreamRequest { path: request.path, body: request.body, reader, header: None })
+        Ok(UpstreamRequest { path, body, reader, header: None })
     }
 
     /// The request to count the tokens of the input, for an upstream that may be able to.
@@ -111,44 +110,28 @@ impl ResponsesRequest {
             chat.insert("stream_options".to_owned(), json!({"include_usage": true}));
         }
         let make = round_maker(&self.chat, target);
-        let first = make(chat)?;
-        let from = match first.from {
-            AnswerReader::Whole(from) => from,
-            _ => WholeReader::Chat { model: None },
-        };
+        let RoundRequest { path, body, anthropic, reader: from } = make(chat)?;
         let tools = translated.tools.clone();
-        let rounds = searcher.map(|searcher| {
-            Rounds::new(searcher, translated, Box::new(move |chat| Ok(make(chat)?.request)))
-        });
-        let RoundRequest { path, body, anthropic } = first.request;
-        let shape = Shape::Response(self.shape.clone());
+        let rounds = searcher.map(|it| Rounds::new(it, translated, Box::new(make)));
+        let bridge = Bridge::Responses(responses::Stream::new(self.shape.clone(), tools, new_id));
         let watch = self.chat.is_streamed.then(|| self.chat.watch());
-        let reader = BridgedReader { from, shape, tools }.reader(anthropic, rounds, watch);
+        let reader = BridgedReader { from, bridge, rounds }.reader(anthropic, watch);
         Ok(UpstreamRequest { path, body, reader, header: None })
     }
-}
-
-/// The request of a round, and the reader of its whole answer as a chat completion.
-struct Round {
-    request: RoundRequest,
-    from: AnswerReader,
 }
 
 fn round_maker(
     own: &ChatRequest,
     target: &Target,
-) -> impl Fn(&Map<String, Value>) -> ApiResult<Round> + Send + Sync + 'static {
+) -> impl Fn(&Map<String, Value>) -> ApiResult<RoundRequest> + Send + Sync + 'static {
     let (own, target) = (own.clone(), target.clone());
     move |chat| {
         if target.provider.kind != Kind::Anthropic {
-            let body = json!(chat).to_string().into();
-            let request = RoundRequest { path: CHAT_PATH, body, anthropic: None };
-            let from = AnswerReader::Whole(WholeReader::Chat { model: None });
-            return Ok(Round { request, from });
+            return Ok(RoundRequest::chat(chat));
         }
-        let UpstreamRequest { path, body, reader, .. } = own.messages(chat, &target)?;
-        let request = RoundRequest { path, body, anthropic: Some(own.stream()) };
-        Ok(Round { request, from: reader })
+        let UpstreamRequest { path, body, .. } = own.messages(chat, &target)?;
+        let (anthropic, reader) = (Some(own.stream()), own.message_reader());
+        Ok(RoundRequest { path, body, anthropic, reader })
     }
 }
 

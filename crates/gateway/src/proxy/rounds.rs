@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use api_dialects::{
-    ChatTranslator, Search, SearchError, SearchOutcome, ToolTable, Translated, WebSearchTool,
-    anthropic, messages, responses,
+    ChatTranslator, Search, SearchError, SearchOutcome, Translated, WebSearchTool, anthropic,
+    messages, responses,
 };
 use bytes::BytesMut;
 use futures_util::future::{BoxFuture, join_all};
 use ledger::TokenCounts;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::whole::{Shape, WholeAnswer, WholeReader, new_id};
+use super::whole::{WholeAnswer, WholeReader};
 use crate::failure::ApiResult;
-use crate::provider::{Failure, Provider, Sender, Upstream};
+use crate::provider::{CHAT_PATH, Failure, Provider, Sender, Upstream};
 use crate::upstream_pool::RequestBody;
 
 /// Maximum rounds of one answer; in the last one the model must answer.
@@ -41,6 +41,15 @@ pub(crate) struct RoundRequest {
     pub(crate) path: &'static str,
     pub(crate) body: RequestBody,
     pub(crate) anthropic: Option<anthropic::Stream>,
+    /// Reads a whole answer as a chat completion.
+    pub(crate) reader: WholeReader,
+}
+
+impl RoundRequest {
+    pub(crate) fn chat(chat: &Map<String, Value>) -> Self {
+        let (body, reader) = (json!(chat).to_string().into(), WholeReader::Chat { model: None });
+        Self { path: CHAT_PATH, body, anthropic: None, reader }
+    }
 }
 
 type MakeRequest = Box<dyn Fn(&Map<String, Value>) -> ApiResult<RoundRequest> + Send + Sync>;
@@ -118,13 +127,6 @@ pub(crate) enum Bridge {
 }
 
 impl Bridge {
-    pub(super) fn new(shape: Shape, tools: ToolTable) -> Self {
-        match shape {
-            Shape::Response(shape) => Self::Responses(responses::Stream::new(shape, tools, new_id)),
-            Shape::Message(shape) => Self::Messages(messages::Stream::new(shape, tools, new_id)),
-        }
-    }
-
     pub(super) fn translator(&mut self) -> &mut dyn ChatTranslator {
         match self {
             Self::Responses(stream) => stream,
@@ -133,48 +135,51 @@ impl Bridge {
     }
 }
 
-pub(crate) struct SearchingReader {
+/// Reads whole answers, chat completions or messages, as the answer of another interface.
+pub(crate) struct BridgedReader {
     pub(crate) from: WholeReader,
     pub(crate) bridge: Bridge,
-    pub(crate) rounds: Rounds,
+    /// Further rounds, if the answer may search the web.
+    pub(crate) rounds: Option<Rounds>,
 }
 
-impl SearchingReader {
+impl BridgedReader {
     pub(crate) async fn read(
-        mut self,
+        self,
         mut upstream: Upstream,
         max_bytes: usize,
     ) -> Result<WholeAnswer, Failure> {
         const ODD: Failure = Failure::Malformed("invalid response");
+        let Self { from, mut bridge, mut rounds } = self;
         let mut events = BytesMut::new();
         let (mut tokens, mut has_content) = (TokenCounts::default(), false);
         loop {
-            let round = self.from.read(upstream.read(max_bytes).await?)?;
+            let round = from.read(upstream.read(max_bytes).await?)?;
             let completion: Value = serde_json::from_slice(&round.body).map_err(|_| ODD)?;
-            self.bridge.translator().add_completion(&completion, &mut events).map_err(|_| ODD)?;
+            bridge.translator().add_completion(&completion, &mut events).map_err(|_| ODD)?;
             tokens = sum(tokens, round.tokens);
             has_content |= round.has_content;
-            if !self.rounds.may_continue() {
+            let Some(rounds) = rounds.as_mut().filter(|rounds| rounds.may_continue()) else {
                 break;
-            }
-            let searches = self.bridge.translator().begin_searches(&mut events);
+            };
+            let searches = bridge.translator().begin_searches(&mut events);
             if searches.is_empty() {
                 break;
             }
-            self.rounds.execute(&searches, &mut self.bridge, &mut events).await;
+            rounds.execute(&searches, &mut bridge, &mut events).await;
             events.clear();
-            let Some(messages) = self.bridge.translator().next_round() else { break };
-            upstream = self.rounds.start(messages).await?.0;
+            let Some(messages) = bridge.translator().next_round() else { break };
+            upstream = rounds.start(messages).await?.0;
         }
-        self.bridge.translator().finish(&mut events);
-        let (answer, response) = match self.bridge {
-            Bridge::Messages(stream) => (stream.message(), None),
+        bridge.translator().finish(&mut events);
+        let (body, response) = match bridge {
+            Bridge::Messages(stream) => (stream.message().to_string(), None),
             Bridge::Responses(stream) => {
                 let response = stream.into_response().ok_or(ODD)?;
-                (response.clone(), Some(response))
+                (response.to_string(), Some(response))
             }
         };
-        Ok(WholeAnswer { body: answer.to_string().into(), tokens, has_content, response })
+        Ok(WholeAnswer { body: body.into(), tokens, has_content, response })
     }
 }
 

@@ -9,7 +9,7 @@ use ledger::{AnswerProgress, TokenCounts};
 use serde_json::Value;
 use wire::sse::{Event, Splitter};
 
-use super::chat::{ChatWatch, ChunkAction, Fault};
+use super::chat::{ChatWatch, ChunkAction, Fault, token_counts};
 use super::event_buffer::{EventBuffer, Output, Step};
 use super::native::{MessagesWatch, NativeWatch};
 use super::rounds::{Bridge, Rounds, sum};
@@ -87,7 +87,7 @@ impl Stage {
             Self::Chat(watch) => watch.tokens,
             Self::Translated(translation) => sum(translation.earlier, translation.watch.tokens),
             Self::Native(watch) => watch.tokens,
-            Self::Messages(watch) => watch.tokens(),
+            Self::Messages(watch) => token_counts(watch.reader.usage()),
             Self::Bytes { .. } => TokenCounts::default(),
         }
     }
@@ -97,7 +97,7 @@ impl Stage {
             Self::Chat(watch) => watch.has_content,
             Self::Translated(translation) => translation.watch.has_content,
             Self::Native(watch) => watch.has_content,
-            Self::Messages(watch) => watch.has_content(),
+            Self::Messages(watch) => watch.reader.has_content(),
             Self::Bytes { has_content, .. } => *has_content,
         };
         if has_content { AnswerProgress::Content } else { AnswerProgress::Begun }

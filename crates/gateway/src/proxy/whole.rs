@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api_dialects::{ToolTable, anthropic, messages, responses};
+use api_dialects::{anthropic, responses};
 use bytes::Bytes;
 use ledger::TokenCounts;
 use serde_json::Value;
@@ -35,16 +35,6 @@ pub(crate) enum WholeReader {
         content: &'static str,
     },
     Compaction(Box<CompactionReader>),
-    /// A chat completion or message, translated to the interface of the client.
-    Bridged(Box<BridgedReader>),
-}
-
-/// The translation of a chat completion to the interface of the client.
-#[derive(Debug, Clone)]
-pub(crate) struct BridgedReader {
-    pub(crate) from: WholeReader,
-    pub(crate) shape: Shape,
-    pub(crate) tools: ToolTable,
 }
 
 /// The translation of a chat completion to a compacted conversation.
@@ -54,12 +44,6 @@ pub(crate) struct CompactionReader {
     pub(crate) input: Vec<Value>,
     pub(crate) id: String,
     pub(crate) created: u64,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum Shape {
-    Response(responses::Shape),
-    Message(messages::Shape),
 }
 
 #[derive(Debug)]
@@ -92,20 +76,6 @@ impl WholeReader {
                 let answer = responses::compaction(&completion, input, id, *created)
                     .map_err(|_| Failure::Malformed("the response has no summary"))?;
                 Ok(WholeAnswer { body: answer.to_string().into(), ..chat })
-            }
-            Self::Bridged(bridged) => {
-                let BridgedReader { from, shape, tools } = &**bridged;
-                let chat = from.read(body)?;
-                let completion: Value =
-                    serde_json::from_slice(&chat.body).map_err(|_| not_json())?;
-                let translated = match shape {
-                    Shape::Response(shape) => responses::answer(&completion, shape, tools, new_id),
-                    Shape::Message(shape) => messages::answer(&completion, shape, tools, new_id),
-                };
-                let answer = translated.map_err(|_| Failure::Malformed("invalid response"))?;
-                let body = answer.to_string().into();
-                let response = matches!(shape, Shape::Response(_)).then_some(answer);
-                Ok(WholeAnswer { body, response, ..chat })
             }
         }
     }

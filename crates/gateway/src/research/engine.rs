@@ -155,7 +155,9 @@ impl State {
         if let Some(query) = queries.get(*searched) {
             return Some(Step::Search { query: query.clone() });
         }
-        if let Some(page) = self.pages.iter().find(|page| self.is_to_be_noted(page)) {
+        let is_to_be_noted =
+            |page: &&Page| page.text.is_some() && !self.notes.contains_key(&page.url);
+        if let Some(page) = self.pages.iter().find(is_to_be_noted) {
             return Some(Step::Note { url: page.url.clone() });
         }
         if self.useful_pages() < self.share(bounds)
@@ -182,10 +184,6 @@ impl State {
             page.text.is_some() && self.notes.get(&page.url).is_none_or(|notes| !notes.is_empty())
         };
         self.pages.iter().filter(is_useful).count()
-    }
-
-    fn is_to_be_noted(&self, page: &Page) -> bool {
-        page.text.is_some() && !self.notes.contains_key(&page.url)
     }
 
     /// The next page to read: the best of each search, then the second best of each.

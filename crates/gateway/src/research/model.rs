@@ -12,7 +12,7 @@ use crate::billing::Progress;
 use crate::catalogue::Model;
 use crate::clock;
 use crate::failure::ApiError;
-use crate::provider::{CHAT_PATH, Owner};
+use crate::provider::Owner;
 use crate::proxy::begin::{Begun, BegunAnswer, Context, begin};
 use crate::proxy::chat_request::ChatRequest;
 use crate::upstreams::Upstreams;
@@ -59,16 +59,7 @@ pub(super) async fn ask(
         return Err(Fault::temporary(format!("the model `{model}` is currently unavailable")));
     };
     let body = json!({ "model": model, "messages": [{ "role": "user", "content": prompt }] });
-    let request = ChatRequest {
-        path: CHAT_PATH,
-        id: clock::new_hold_id(),
-        body: body.to_string().into(),
-        rest: None,
-        is_streamed: false,
-        wants_usage: true,
-        model: None,
-        max_tokens: None,
-    };
+    let request = ChatRequest::new(clock::new_hold_id(), body.to_string().into());
     let context = Context {
         upstreams: upstreams.clone(),
         model: known,

@@ -31,7 +31,8 @@ pub(super) fn queries(said: &str, query: &str, count: usize, is_first: bool) -> 
     let said = without_thoughts(said);
     let mut found: Vec<String> = Vec::new();
     if is_first {
-        add(&mut found, &of_question(query));
+        let line = query.split_whitespace().collect::<Vec<_>>().join(" ");
+        add(&mut found, &line.chars().take(MAX_QUERY_CHARS).collect::<String>());
     }
     let texts = json_texts(&said);
     if texts.is_empty() {
@@ -54,11 +55,6 @@ pub(super) fn queries(said: &str, query: &str, count: usize, is_first: bool) -> 
     }
     found.truncate(count.max(1));
     found
-}
-
-fn of_question(query: &str) -> String {
-    let line = query.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(MAX_QUERY_CHARS).collect()
 }
 
 fn is_search(text: &str) -> bool {

@@ -54,7 +54,6 @@ pub(super) struct Page {
     pub(super) sha256: String,
     #[serde(default)]
     pub(super) fetched_at: String,
-    #[serde(default)]
     pub(super) fault: Option<String>,
 }
 

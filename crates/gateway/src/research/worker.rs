@@ -94,13 +94,6 @@ struct Work<'a> {
     claimed: Instant,
 }
 
-struct StepResult {
-    step: Step,
-    output: Output,
-    detail: Value,
-    took: Duration,
-}
-
 impl Work<'_> {
     async fn steps(&mut self, task: &BackgroundTask) -> Outcome {
         let found = match self.research.billing.store.job_steps(self.job.id).await {
@@ -134,12 +127,12 @@ impl Work<'_> {
                 () = keep_claim(self.research, self.fence, self.claimed) => return Outcome::Lost,
                 result = running => result,
             };
-            let (output, detail) = match result {
+            let result = match result {
                 Ok(result) => result,
                 Err(fault) => return self.failed(&step, &fault).await,
             };
-            let done = StepResult { step, output, detail, took: begun.elapsed() };
-            let finished = self.finish(done, &mut state, &request);
+            let done = (&step, begun.elapsed());
+            let finished = self.finish(done, result, &mut state, &request);
             if !self.write(finished).await {
                 return Outcome::Lost;
             }
@@ -149,8 +142,13 @@ impl Work<'_> {
     }
 
     /// Adds the result of a step to the state; returns the row to write.
-    fn finish(&self, done: StepResult, state: &mut State, request: &Request) -> FinishedStep {
-        let StepResult { step, output, detail, took } = done;
+    fn finish(
+        &self,
+        (step, took): (&Step, Duration),
+        (output, detail): (Output, Value),
+        state: &mut State,
+        request: &Request,
+    ) -> FinishedStep {
         let number = state.done;
         let stored = serde_json::to_vec(&output).unwrap_or_default();
         state.add(output);

@@ -24,7 +24,6 @@ impl Source {
     }
 }
 
-/// The prompt for the report, of about `max_bytes`.
 pub(super) fn prompt(query: &str, sources: &[Source], max_bytes: usize) -> String {
     let share = max_bytes / sources.len().max(1);
     let mut listed = String::new();

@@ -7,19 +7,18 @@ use document_index::{Config, Query};
 use document_parser::Pool;
 use http::Uri;
 use percent_encoding::percent_decode_str;
-use tokio_util::sync::CancellationToken;
 use url::Url;
 use wire::search::{Recency, SearchResult};
 
+use super::Wanted;
 use super::canonical;
 use super::plain::{self, MAX_SNIPPET, MAX_TITLE};
-use super::wanted::Wanted;
 use crate::problem::Problem;
 use crate::{clock, config};
 
 #[derive(Debug)]
 pub(super) struct Index {
-    documents: Arc<document_index::Index>,
+    pub(super) documents: Arc<document_index::Index>,
     /// Base of the file paths; ends with a slash.
     base: Url,
 }
@@ -42,18 +41,6 @@ impl Index {
         })?;
         let config = Config { name, folder, index_folder, rescan, max_file_bytes };
         Ok(Self { documents: Arc::new(document_index::Index::new(config, parser)), base })
-    }
-
-    pub(super) fn name(&self) -> &str {
-        self.documents.name()
-    }
-
-    pub(super) fn is_usable(&self) -> bool {
-        self.documents.is_usable()
-    }
-
-    pub(super) fn keep(&self, stopping: CancellationToken) -> impl Future<Output = ()> + use<> {
-        self.documents.clone().keep(stopping)
     }
 
     pub(super) async fn search(&self, wanted: &Wanted) -> Result<Vec<SearchResult>, &'static str> {

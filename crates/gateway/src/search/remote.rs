@@ -12,9 +12,9 @@ use serde_json::json;
 use tokio::time::timeout;
 use wire::search::{MAX_RESULTS, Recency, SearchResult};
 
+use super::Wanted;
 use super::canonical;
 use super::plain::{self, MAX_SNIPPET, MAX_TITLE};
-use super::wanted::Wanted;
 use crate::config::SearchKind;
 use crate::provider::{AskedBy, Failure, Provider, retry_after};
 use crate::upstream_pool::RequestError;

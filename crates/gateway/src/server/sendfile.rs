@@ -132,16 +132,13 @@ impl FileBody {
         self.part.end.saturating_sub(self.part.start)
     }
 
-    fn next_length(&self) -> usize {
-        usize::try_from(self.remaining()).unwrap_or(usize::MAX).min(MAX_BYTES)
-    }
-
     /// The next piece, once it is in the page cache: `sendfile` would block the thread on a disk.
     pub(super) fn poll_piece(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Placeholder>>> {
-        let (length, start) = (self.next_length(), self.part.start);
+        let length = usize::try_from(self.remaining()).unwrap_or(usize::MAX).min(MAX_BYTES);
+        let start = self.part.start;
         if length == 0 {
             return Poll::Ready(None);
         }

@@ -70,32 +70,28 @@ impl UsageReader {
     }
 
     fn read_event(&mut self, incoming: Incoming<'_>) -> Result<(), StreamFault> {
-        let counts = match &*incoming.kind {
-            "message_start" => incoming.message.and_then(|message| message.usage),
-            "message_delta" => incoming.usage,
-            "message_stop" => {
-                self.is_done = true;
-                None
-            }
-            "content_block_delta" => {
-                self.has_content = true;
-                None
-            }
+        match &*incoming.kind {
+            "message_start" => self.count(incoming.message.and_then(|message| message.usage)),
+            "message_delta" => self.count(incoming.usage),
+            "message_stop" => self.is_done = true,
+            "content_block_delta" => self.has_content = true,
             "content_block_start" => {
                 let kind = incoming.content_block.map(|block| block.kind);
                 let begins_empty = matches!(kind.as_deref(), None | Some("text" | "thinking"));
                 self.has_content |= !begins_empty;
-                None
             }
             "error" => {
                 let error = incoming.error.unwrap_or_default();
                 return Err(StreamFault::upstream(&error.kind, &error.message));
             }
-            _ => None,
-        };
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, counts: Option<Counts>) {
         if let Some(counts) = counts {
             self.counts.get_or_insert_default().update(counts);
         }
-        Ok(())
     }
 }

@@ -8,14 +8,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::super::tool_table::{Tool, ToolKind};
-use super::super::super::{SearchResult, web_search, write_event};
+use super::super::super::{MAX_CITED_CHARS, SearchResult, web_search, write_event};
 
 /// Writes one event: its name, and data with the same name as `type`.
 pub(super) fn write(out: &mut BytesMut, kind: &'static str, fields: &impl Serialize) {
     write_event(out, kind, None, fields);
 }
 
-/// A delta of the block at `index`.
 #[derive(Serialize)]
 struct BlockDelta<'a> {
     index: usize,
@@ -39,26 +38,18 @@ enum Delta<'a> {
 
 #[derive(Debug)]
 pub(super) enum Block {
-    Text {
-        text: String,
-        citations: Vec<Value>,
-    },
-    Thinking {
-        thinking: String,
-    },
+    /// Thinking has no citations.
+    Speech { kind: Speech, text: String, citations: Vec<Value> },
     /// A call of a tool of the client or of a web search.
-    Call {
-        id: String,
-        tool: Tool,
-        function: String,
-        arguments: String,
-    },
+    Call { id: String, tool: Tool, function: String, arguments: String },
     /// The outcome of a web search, for the client and as the model reads it.
-    SearchResult {
-        tool_use_id: String,
-        content: Value,
-        text: String,
-    },
+    SearchResult { tool_use_id: String, content: Value, text: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speech {
+    Text,
+    Thinking,
 }
 
 impl Block {
@@ -80,27 +71,19 @@ impl Block {
     /// The block in its start event.
     pub(super) fn start_json(&self) -> Value {
         match self {
-            Self::Text { .. } => json!({ "type": "text", "text": "" }),
-            Self::Thinking { .. } => json!({ "type": "thinking", "thinking": "", "signature": "" }),
+            Self::Speech { kind, .. } => speech(*kind, ""),
             Self::Call { id, tool, .. } => call(id, tool, &json!({})),
             Self::SearchResult { .. } => self.json(),
         }
     }
 
     /// The whole block.
-    ///
-    /// Thinking has no signature: only Anthropic can create one, and the field is required.
     pub(super) fn json(&self) -> Value {
         match self {
-            Self::Text { text, citations } if citations.is_empty() => {
-                json!({ "type": "text", "text": text })
-            }
-            Self::Text { text, citations } => {
+            Self::Speech { text, citations, .. } if !citations.is_empty() => {
                 json!({ "type": "text", "text": text, "citations": citations })
             }
-            Self::Thinking { thinking } => {
-                json!({ "type": "thinking", "thinking": thinking, "signature": "" })
-            }
+            Self::Speech { kind, text, .. } => speech(*kind, text),
             Self::Call { id, tool, arguments, .. } => call(id, tool, &input(arguments)),
             Self::SearchResult { tool_use_id, content, .. } => json!({
                 "type": "web_search_tool_result",
@@ -138,33 +121,23 @@ impl BlockWriter {
         self.blocks.iter().map(Block::json).collect()
     }
 
-    /// Adds text to the open text block, or to a new one.
-    pub(super) fn text(&mut self, fragment: &str, out: &mut BytesMut) {
+    /// Adds text to the open block of this kind, or to a new one.
+    pub(super) fn speak(&mut self, kind: Speech, fragment: &str, out: &mut BytesMut) {
         if fragment.is_empty() {
             return;
         }
-        if !matches!(self.blocks.get(self.open), Some(Block::Text { .. })) {
+        let open = self.blocks.get(self.open);
+        if !matches!(open, Some(Block::Speech { kind: known, .. }) if *known == kind) {
             self.close_all(out);
-            self.add(Block::Text { text: String::new(), citations: Vec::new() }, out);
+            self.add(Block::Speech { kind, text: String::new(), citations: Vec::new() }, out);
         }
-        if let Some(Block::Text { text, .. }) = self.blocks.get_mut(self.open) {
+        if let Some(Block::Speech { text, .. }) = self.blocks.get_mut(self.open) {
             text.push_str(fragment);
-            self.delta(Delta::Text { text: fragment }, out);
-        }
-    }
-
-    /// Adds to the open thinking block, or to a new one.
-    pub(super) fn thinking(&mut self, fragment: &str, out: &mut BytesMut) {
-        if fragment.is_empty() {
-            return;
-        }
-        if !matches!(self.blocks.get(self.open), Some(Block::Thinking { .. })) {
-            self.close_all(out);
-            self.add(Block::Thinking { thinking: String::new() }, out);
-        }
-        if let Some(Block::Thinking { thinking }) = self.blocks.get_mut(self.open) {
-            thinking.push_str(fragment);
-            self.delta(Delta::Thinking { thinking: fragment }, out);
+            let delta = match kind {
+                Speech::Text => Delta::Text { text: fragment },
+                Speech::Thinking => Delta::Thinking { thinking: fragment },
+            };
+            self.delta(delta, out);
         }
     }
 
@@ -217,7 +190,7 @@ impl BlockWriter {
     /// Closes the open block and opens the next one with its buffered content.
     fn advance(&mut self, out: &mut BytesMut) {
         self.cite(out);
-        if let Block::Thinking { .. } = &self.blocks[self.open] {
+        if let Block::Speech { kind: Speech::Thinking, .. } = &self.blocks[self.open] {
             self.delta(Delta::Signature { signature: "" }, out);
         }
         write(out, "content_block_stop", &json!({ "index": self.open }));
@@ -238,7 +211,11 @@ impl BlockWriter {
 
     /// Cites every page that the open text mentions, once.
     fn cite(&mut self, out: &mut BytesMut) {
-        let Some(Block::Text { text, citations }) = self.blocks.get_mut(self.open) else { return };
+        let Some(Block::Speech { kind: Speech::Text, text, citations }) =
+            self.blocks.get_mut(self.open)
+        else {
+            return;
+        };
         let mut cited: Vec<usize> =
             web_search::citations(text, &self.sources).into_iter().map(|(_, _, n)| n).collect();
         cited.sort_unstable();
@@ -255,12 +232,21 @@ impl BlockWriter {
     }
 }
 
+/// Thinking has no signature: only Anthropic can create one, and the field is required.
+fn speech(kind: Speech, text: &str) -> Value {
+    match kind {
+        Speech::Text => json!({ "type": "text", "text": text }),
+        Speech::Thinking => json!({ "type": "thinking", "thinking": text, "signature": "" }),
+    }
+}
+
 fn citation(source: &SearchResult) -> Value {
+    let quotation: String = source.content.chars().take(MAX_CITED_CHARS).collect();
     json!({
         "type": "web_search_result_location",
         "url": source.url,
         "title": source.title,
-        "cited_text": web_search::quotation(source),
+        "cited_text": quotation,
         "encrypted_index": "",
     })
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::super::{ChatTranslator, Translated, opaque};
 use super::super::request;
 use super::streaming::{events, feed, kinds, with_tools};
-use super::{counted, object, shape};
+use super::{object, shape, whole};
 use crate::tests::chunks::{call, finish, upstream};
 
 /// A request of Codex CLI, shortened: every tool type and every field that it sends.
@@ -179,7 +179,7 @@ fn calls_are_restored_to_the_types_of_their_tools() {
         {"id": "c3", "function": {"name": "tool_search", "arguments": "{\"query\":\"calendar\"}"}},
         {"id": "c4", "function": {"name": "mcp__birds__note", "arguments": "not json"}},
     ]}}]});
-    let whole = super::super::answer(&completion, &shape(json!({})), &tools, counted()).unwrap();
+    let whole = whole(&completion, &shape(json!({})), &tools).unwrap();
     assert_eq!(whole["output"], output);
 }
 

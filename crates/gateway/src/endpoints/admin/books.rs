@@ -7,9 +7,8 @@ use wire::admin::{AuditView, FindingView, HouseView, LedgerCheckView, MemberRece
 
 use super::{Admin, PageQuery, missing};
 use crate::clock;
-use crate::endpoints::json;
 use crate::endpoints::me::{read_usage_query, receipt_view};
-use crate::endpoints::path::Id;
+use crate::endpoints::{Id, json};
 use crate::failure::{ApiError, ApiResult};
 use crate::usage::UsageOrder;
 

@@ -9,13 +9,10 @@ use http::header::CACHE_CONTROL;
 use ledger::{AccountKind, Micros, Time};
 use wire::admin::{IssuedKey, KeyBody, KeyRecordView, Rotation, ScopeWord};
 
-use super::members;
-use super::{Admin, PageQuery, created, missing, parse, strict};
+use super::{Admin, PageQuery, created, members, missing, parse, strict};
 use crate::budget;
 use crate::clock;
-use crate::endpoints::body;
-use crate::endpoints::json;
-use crate::endpoints::path::Id;
+use crate::endpoints::{Id, body, json};
 use crate::failure::{ApiError, ApiResult};
 use crate::operator::Issued;
 

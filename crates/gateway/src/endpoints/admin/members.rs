@@ -12,8 +12,7 @@ use wire::admin::{
 use super::{Admin, PageQuery, created, missing, strict};
 use crate::budget;
 use crate::clock;
-use crate::endpoints::json;
-use crate::endpoints::path::Id;
+use crate::endpoints::{Id, json};
 use crate::failure::{ApiError, ApiResult};
 
 pub(super) async fn list(admin: Admin, RawQuery(query): RawQuery) -> ApiResult {

@@ -11,13 +11,12 @@ use super::{Admin, PageQuery, created, missing};
 use crate::catalogue::{Catalogue, Model};
 use crate::clock;
 use crate::config::Operation;
-use crate::endpoints::json;
-use crate::endpoints::path::Id;
+use crate::endpoints::{Id, json};
 use crate::failure::ApiResult;
 use crate::provider::{Local, Provider};
 
 pub(super) async fn reload(admin: Admin) -> ApiResult {
-    let done = admin.operator().reload(&admin.service.reloads).await?;
+    let done = admin.service.reloads.reload(&admin.by).await?;
     Ok(json(&ReloadView {
         object: "reload".to_owned(),
         generation: done.generation,

@@ -6,7 +6,7 @@ use super::*;
 
 fn refused<T: DeserializeOwned>(body: &str) -> (Code, String, Option<String>) {
     let error = parse::<T>(body.as_bytes()).err().unwrap();
-    (error.code(), error.message().to_owned(), error.body().error.param)
+    (error.code(), error.message().to_owned(), error.detail(None).param)
 }
 
 #[test]

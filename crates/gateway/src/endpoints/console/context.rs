@@ -61,9 +61,9 @@ pub(super) struct Authorized<P> {
     pub(super) who: P,
 }
 
-/// Access control of a page.
+/// Access control of the page at a path.
 pub(super) trait Access: Sized {
-    fn check(context: &PageContext) -> PageResult<Self>;
+    fn check(context: &PageContext, path: &str) -> PageResult<Self>;
 }
 
 pub(super) struct MemberAccess {
@@ -83,7 +83,7 @@ pub(super) type ManagerContext = Authorized<ManagerAccess>;
 pub(super) type OperatorContext = Authorized<OperatorAccess>;
 
 impl Access for MemberAccess {
-    fn check(context: &PageContext) -> PageResult<Self> {
+    fn check(context: &PageContext, _: &str) -> PageResult<Self> {
         let message = "This page belongs to members. You are signed in as the operator.";
         let caller = context.caller.clone().ok_or_else(|| PageError::forbidden(message))?;
         Ok(Self { caller })
@@ -91,8 +91,8 @@ impl Access for MemberAccess {
 }
 
 impl Access for ManagerAccess {
-    fn check(context: &PageContext) -> PageResult<Self> {
-        let member = MemberAccess::check(context)?.caller.key.member;
+    fn check(context: &PageContext, path: &str) -> PageResult<Self> {
+        let member = MemberAccess::check(context, path)?.caller.key.member;
         match context.team {
             Some(team) if context.role == Role::Manager => Ok(Self { member, team }),
             _ => Err(PageError::forbidden("This page is for the manager of a team.")),
@@ -101,7 +101,7 @@ impl Access for ManagerAccess {
 }
 
 impl Access for OperatorAccess {
-    fn check(context: &PageContext) -> PageResult<Self> {
+    fn check(context: &PageContext, _: &str) -> PageResult<Self> {
         if let Some(caller) = &context.caller {
             if context.role != Role::Operator {
                 return Err(PageError::forbidden("This page is for operators of the service."));
@@ -122,7 +122,7 @@ impl<P: Access> FromRequestParts<AppState> for Authorized<P> {
 
     async fn from_request_parts(parts: &mut Parts, service: &AppState) -> PageResult<Self> {
         let context = PageContext::from_request_parts(parts, service).await?;
-        let who = P::check(&context)?;
+        let who = P::check(&context, parts.uri.path())?;
         Ok(Self { context, who })
     }
 }

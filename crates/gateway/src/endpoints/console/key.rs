@@ -1,19 +1,18 @@
 //! One key: limit, rotate, revoke. A member manages its own keys, an operator those of all members.
 
-use std::ops::Deref;
 use std::time::Duration;
 
 use askama::Template;
-use axum::extract::{FromRequestParts, Request};
+use axum::extract::Request;
 use gateway_store::{KeyChange, KeyRecord, LimitsChange, Scope};
 use http::header::SET_COOKIE;
-use http::request::Parts;
 use ledger::{BudgetStatus, Limits, Lineage};
 use pages::{Fields, Frame, Html, credits};
 
-use super::super::AppState;
-use super::super::path::Id;
-use super::context::{Access as _, MemberAccess, OperatorAccess, PageContext, start_session};
+use super::super::Id;
+use super::context::{
+    Access, Authorized, MemberAccess, OperatorAccess, PageContext, start_session,
+};
 use super::page::{self, PageError, PageResult, Refusal, redirect};
 use super::{fields, filters, key_bounds};
 use crate::clock;
@@ -95,50 +94,37 @@ pub(super) fn is_over(record: &KeyRecord) -> bool {
     record.key.revoked_at.is_some() || is_expired
 }
 
-/// A request of a person who manages keys.
-pub(super) struct KeyKeeper {
-    context: PageContext,
+/// Who manages keys.
+pub(super) struct KeyAccess {
     /// The key that bounds the person, to keys of the same member with at most its permissions;
     /// `None` for an operator, who manages all keys.
     bounds: Option<Caller>,
 }
 
-impl FromRequestParts<AppState> for KeyKeeper {
-    type Rejection = PageError;
+pub(super) type KeyKeeper = Authorized<KeyAccess>;
 
-    async fn from_request_parts(parts: &mut Parts, service: &AppState) -> PageResult<Self> {
-        let context = PageContext::from_request_parts(parts, service).await?;
-        let bounds = if parts.uri.path().starts_with(ALL_KEYS) {
-            OperatorAccess::check(&context)?;
-            None
-        } else {
-            Some(MemberAccess::check(&context)?.caller)
-        };
-        Ok(Self { context, bounds })
-    }
-}
-
-impl Deref for KeyKeeper {
-    type Target = PageContext;
-
-    fn deref(&self) -> &PageContext {
-        &self.context
+impl Access for KeyAccess {
+    fn check(context: &PageContext, path: &str) -> PageResult<Self> {
+        if path.starts_with(ALL_KEYS) {
+            OperatorAccess::check(context, path)?;
+            return Ok(Self { bounds: None });
+        }
+        Ok(Self { bounds: Some(MemberAccess::check(context, path)?.caller) })
     }
 }
 
 impl KeyKeeper {
-    /// The path of the pages.
     fn base(&self) -> &'static str {
-        if self.bounds.is_some() { OWN_KEYS } else { ALL_KEYS }
+        if self.who.bounds.is_some() { OWN_KEYS } else { ALL_KEYS }
     }
 
     fn can_change(&self, record: &KeyRecord) -> bool {
-        self.bounds.as_ref().is_none_or(|own| key_bounds::covers(own, record))
+        self.who.bounds.as_ref().is_none_or(|own| key_bounds::covers(own, record))
     }
 
     /// Checks the requested limits of a key.
     fn check(&self, wanted: Limits, record: &KeyRecord) -> Result<(), Refusal> {
-        let Some(own) = &self.bounds else { return Ok(()) };
+        let Some(own) = &self.who.bounds else { return Ok(()) };
         let most = key_bounds::most(own, &self.service.config.limits.new_keys);
         key_bounds::check(wanted, most, record.limits)
     }
@@ -146,7 +132,7 @@ impl KeyKeeper {
     async fn find(&self, id: &str) -> PageResult<KeyRecord> {
         let record = if is_id(id) { self.store().key(id).await? } else { None };
         let is_seen = |record: &KeyRecord| {
-            self.bounds.as_ref().is_none_or(|own| own.key.member == record.key.member)
+            self.who.bounds.as_ref().is_none_or(|own| own.key.member == record.key.member)
         };
         record.filter(is_seen).ok_or_else(|| PageError::missing("key"))
     }
@@ -216,7 +202,7 @@ async fn key_page(
     let page = KeyPage {
         frame,
         base: keeper.base(),
-        is_all: keeper.bounds.is_none(),
+        is_all: keeper.who.bounds.is_none(),
         form: typed.unwrap_or_else(|| fields::of_key(&record.key.name, record.limits)),
         is_open: !is_over(&record) && keeper.can_change(&record),
         overlaps: OVERLAPS,

@@ -7,8 +7,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use ledger::Time;
 use pages::Frame;
 
-use super::super::media;
-use super::super::path::Id;
+use super::super::{Id, media};
 use super::context::MemberContext;
 use super::filters;
 use super::page::{self, PageResult, Pager};

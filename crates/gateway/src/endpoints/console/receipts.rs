@@ -8,7 +8,7 @@ use ledger::{ChargeRule, HoldId, Micros, PostingKind, Receipt, Time};
 use pages::Frame;
 use wire::account::AttemptView;
 
-use super::super::path::Id;
+use super::super::Id;
 use super::context::MemberContext;
 use super::filters;
 use super::page::{self, PageError, PageResult, Pager, redirect};

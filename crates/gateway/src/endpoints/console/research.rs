@@ -10,8 +10,8 @@ use pages::{Frame, Html};
 use serde_json::json;
 use wire::research::{JobStepView, JobView};
 
+use super::super::Id;
 use super::super::internal_call::{get, job_address, post};
-use super::super::path::Id;
 use super::context::MemberContext;
 use super::filters;
 use super::models::chat_models;

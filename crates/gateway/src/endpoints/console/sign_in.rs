@@ -1,4 +1,4 @@
-//! `GET /`, signing in and out.
+//! `GET /`: the overview of a member, signing in and out.
 
 use askama::Template;
 use axum::extract::{Request, State};
@@ -7,16 +7,18 @@ use gateway_store::WebSession;
 use http::header::SET_COOKIE;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use pages::{Fields, Frame, Notice, Token};
+use ledger::BudgetStatus;
+use pages::{Fields, Frame, Html, Notice, Token};
 
 use super::super::admin::is_same;
-use super::super::path::Id;
-use super::super::{AppState, check_host, not_found};
+use super::super::me::MemberState;
+use super::super::{AppState, Id, check_host, not_found};
 use super::context::{
     self, Access as _, Cookie, MemberAccess, MemberContext, PageContext, start_session,
 };
 use super::page::{self, DONE, PageError, PageResult, redirect};
-use super::{accepts_html, filters, overview};
+use super::receipts::ReceiptRow;
+use super::{accepts_html, filters, usage};
 use crate::config::Config;
 use crate::identity::hex;
 use crate::request_info::RequestInfo;
@@ -54,8 +56,8 @@ async fn shown(parts: &mut Parts, service: &AppState) -> PageResult {
         Some(context) if context.caller.is_none() => Ok(redirect("/operator")),
         Some(_) if is_local(query.get("next")) => Ok(redirect(query.get("next"))),
         Some(context) => {
-            let who = MemberAccess::check(&context)?;
-            overview::show(MemberContext { context, who }).await
+            let who = MemberAccess::check(&context, parts.uri.path())?;
+            overview(MemberContext { context, who }).await
         }
         None if parts.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site") => {
             page::show(&AskAgain)
@@ -191,4 +193,36 @@ fn browser(client: &str) -> String {
         (Some(name), None) | (None, Some(name)) => name.to_owned(),
         (None, None) => "Unknown browser".to_owned(),
     }
+}
+
+const RECENT: u32 = 8;
+
+#[derive(Template)]
+#[template(path = "console/overview.html")]
+struct OverviewPage {
+    frame: Frame,
+    state: MemberState,
+    budgets: Vec<BudgetStatus>,
+    recent: Vec<ReceiptRow>,
+    usage: Html,
+}
+
+/// The first page of a member: balance, spend, recent receipts.
+async fn overview(context: MemberContext) -> PageResult {
+    let (store, member) = (context.store(), context.who.caller.key.member);
+    let state = MemberState::load(store, &context.who.caller).await?;
+    let recent = if state.team.is_some() {
+        let receipts = store.team_receipts(member, None, RECENT).await?;
+        receipts.into_iter().map(ReceiptRow::from).collect()
+    } else {
+        let lines = store.statement(member, i64::MAX, RECENT).await?;
+        lines.into_iter().map(ReceiptRow::from).collect()
+    };
+    page::show(&OverviewPage {
+        frame: context.frame("Overview", "/"),
+        budgets: state.budgets(&context.service.billing.windows()),
+        state,
+        recent,
+        usage: usage::recent(&context).await?,
+    })
 }

@@ -7,7 +7,7 @@ use ledger::{Account, BudgetStatus, MemberId, UsagePeriod};
 use pages::{Fields, Frame};
 use wire::usage::UsageSums;
 
-use super::super::path::Id;
+use super::super::Id;
 use super::context::ManagerContext;
 use super::page::{self, PageError, PageResult, Pager, Refusal, redirect};
 use super::{fields, filters, usage};

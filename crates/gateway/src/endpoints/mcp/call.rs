@@ -12,6 +12,7 @@ use http::request::Parts;
 use http::{HeaderName, Request};
 use http_body_util::{BodyExt, Limited};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wire::error::Code;
 use wire::whole::Whole;
@@ -118,18 +119,14 @@ fn request(
         }
         ToolKind::Search => (post("/v1/search", arguments.all())?, ResultStyle::Results),
         ToolKind::Fetch => {
-            let has_links = arguments.flag("links")?;
+            let has_links = arguments.read("links", "true or false")?.unwrap_or(false);
             let chars = arguments.number("max_chars", 1, MAX_CHARS)?.unwrap_or(PAGE_CHARS);
             arguments.rest.insert("max_chars".to_owned(), json!(chars));
             (post("/v1/web/fetch", arguments.all())?, ResultStyle::Page { has_links })
         }
         ToolKind::Media => {
             let model = arguments.required("model")?;
-            let mut input = match arguments.take("options") {
-                None => JsonObject::new(),
-                Some(Value::Object(options)) => options,
-                Some(_) => return Err(wrong("options", "an object")),
-            };
+            let mut input: JsonObject = arguments.read("options", "an object")?.unwrap_or_default();
             for name in ["prompt", "text"] {
                 input.extend(arguments.text(name)?.map(|text| (name.to_owned(), json!(text))));
             }
@@ -182,12 +179,13 @@ impl Arguments<'_> {
         self.rest.remove(name).filter(|value| !value.is_null())
     }
 
+    fn read<T: DeserializeOwned>(&mut self, name: &str, wanted: &str) -> ApiResult<Option<T>> {
+        let value = self.take(name).map(serde_json::from_value);
+        value.transpose().map_err(|_| wrong(name, wanted))
+    }
+
     fn text(&mut self, name: &str) -> ApiResult<Option<String>> {
-        match self.take(name) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(wrong(name, "a string")),
-        }
+        self.read(name, "a string")
     }
 
     fn required(&mut self, name: &str) -> ApiResult<String> {
@@ -197,19 +195,10 @@ impl Arguments<'_> {
     }
 
     fn number(&mut self, name: &str, min: u32, max: u32) -> ApiResult<Option<u32>> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        let number = serde_json::from_value(value).ok().map(|Whole(number)| number);
-        match number.filter(|number| (min..=max).contains(number)) {
-            Some(number) => Ok(Some(number)),
-            None => Err(wrong(name, &format!("a whole number from {min} to {max}"))),
-        }
-    }
-
-    fn flag(&mut self, name: &str) -> ApiResult<bool> {
-        match self.take(name) {
-            None => Ok(false),
-            Some(Value::Bool(flag)) => Ok(flag),
-            Some(_) => Err(wrong(name, "true or false")),
+        let wanted = format!("a whole number from {min} to {max}");
+        match self.read(name, &wanted)? {
+            Some(Whole(number)) if !(min..=max).contains(&number) => Err(wrong(name, &wanted)),
+            number => Ok(number.map(|Whole(number)| number)),
         }
     }
 
@@ -249,7 +238,7 @@ async fn read(response: Response) -> ApiResult<Bytes> {
 fn failed(info: Option<&RequestInfo>, error: &ApiError) -> CallToolResult {
     let code = error.code();
     let mut text = format!("{} ({}, {})", error.message(), code.as_str(), code.status());
-    let detail = error.body().error;
+    let detail = error.detail(None);
     if let (Some(needed), Some(available)) = (detail.needed_micros, detail.available_micros) {
         text.push_str(&format!(": {needed} micro-credits are needed, {available} are available"));
     }

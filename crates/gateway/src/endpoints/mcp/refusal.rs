@@ -9,7 +9,6 @@ use http_body_util::{BodyExt, Collected, Limited};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use wire::error::ErrorDetail;
 
 use crate::failure::{ApiError, Dialect};
 
@@ -37,8 +36,7 @@ impl OriginalRequest {
 /// The response to an error of the service as a JSON-RPC message; the details are in its data.
 pub(crate) fn of_failure(error: &ApiError, request_id: &str) -> Response {
     let code = if error.code().status() < 500 { INVALID_REQUEST } else { INTERNAL_ERROR };
-    let detail = ErrorDetail { request_id: Some(request_id.to_owned()), ..error.body().error };
-    let mut data = json!(detail);
+    let mut data = json!(error.detail(Some(request_id)));
     if let Some(data) = data.as_object_mut() {
         data.remove("message");
     }

@@ -1,5 +1,6 @@
 //! The tools as an MCP server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gateway_store::Scope;
@@ -16,8 +17,8 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
-use super::running::Begun;
 use super::{call, tools};
+use crate::background::BackgroundTask;
 use crate::endpoints::internal_call::InternalCalls;
 use crate::identity::Caller;
 
@@ -94,7 +95,7 @@ impl ServerHandler for Server {
             return Err(ErrorData::internal_error("the request is no longer known", None));
         };
         let arguments = request.arguments.unwrap_or_default();
-        let begun = head.extensions.get::<Begun>();
+        let begun = head.extensions.get::<Arc<BackgroundTask>>();
         let mut work = Box::pin(call::run(&self.calls, head, tool, arguments));
         tokio::select! {
             result = &mut work => Ok(result.into()),
@@ -147,9 +148,9 @@ impl ServerHandler for Server {
 }
 
 /// Waits until a call is cancelled, if it can be.
-async fn cancelled(begun: Option<&Begun>) -> ErrorData {
+async fn cancelled(begun: Option<&Arc<BackgroundTask>>) -> ErrorData {
     match begun {
-        Some(begun) => begun.cancelled().await,
+        Some(begun) => begun.cancelled.cancelled().await,
         None => std::future::pending().await,
     }
     ErrorData::internal_error(CANCELLED, None)

@@ -8,7 +8,7 @@ use super::*;
 fn an_invalid_request_names_the_field() {
     let wrong = |text: &str| {
         let error = body::parse::<ResearchRequest>(text.as_bytes(), wrong).unwrap_err();
-        let param = error.body().error.param.unwrap_or_default();
+        let param = error.detail(None).param.unwrap_or_default();
         (error.code().as_str(), param, error.message().to_owned())
     };
     let of = |param: &str, message: &str| ("invalid_request", param.to_owned(), message.to_owned());

@@ -10,9 +10,7 @@ use super::{ResponseEvents, is_over};
 use crate::billing::saved_json;
 use crate::config::Operation;
 use crate::endpoints::admission::{MemberRead, ReadAccess};
-use crate::endpoints::event_tail;
-use crate::endpoints::json;
-use crate::endpoints::path::{Id, RawQuery, parse_query};
+use crate::endpoints::{Id, RawQuery, event_tail, json, parse_query};
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 

@@ -16,7 +16,7 @@ fn page_parts_end_at_character_boundaries() {
 fn an_invalid_request_names_the_field() {
     let wrong = |body: &str| {
         let error = read(body.as_bytes()).unwrap_err();
-        (error.message().to_owned(), error.body().error.param)
+        (error.message().to_owned(), error.detail(None).param)
     };
     let (message, param) = wrong(r#"{"url":"http://a.b","maxchars":5}"#);
     assert_eq!(message, "unknown field `maxchars`; did you mean `max_chars`?");

@@ -19,6 +19,31 @@ const PENALTIES: RangeInclusive<f32> = -2.0..=2.0;
 const NO_TOOLS: &str = "this model does not support tools";
 const TEXT_ONLY: &str = "this model accepts text only";
 
+const TEXT_ANSWERS: &str = "this model returns `text` only";
+const NO_PROBABILITIES: &str = "this model does not support log probabilities";
+
+/// Whether a value changes nothing.
+type NoEffect = fn(&Value) -> bool;
+
+/// Fields that are rejected unless they change nothing, and why.
+const UNSUPPORTED: [(&str, NoEffect, &str); 7] = [
+    ("n", |n| n.as_u64() == Some(1), "this model returns one choice: `n` must be 1"),
+    ("response_format", |format| format["type"] == "text", TEXT_ANSWERS),
+    ("logprobs", is_off, NO_PROBABILITIES),
+    ("top_logprobs", is_off, NO_PROBABILITIES),
+    (
+        "logit_bias",
+        |bias| bias.as_object().is_some_and(Map::is_empty),
+        "this model does not support `logit_bias`",
+    ),
+    (
+        "modalities",
+        |all| all.as_array().is_some_and(|all| all.iter().all(|one| one == "text")),
+        TEXT_ANSWERS,
+    ),
+    ("audio", |_| false, "this model does not support audio"),
+];
+
 pub(super) struct Question {
     pub(super) request: Request,
     pub(super) form: Form,
@@ -81,33 +106,16 @@ fn refuse_what_it_cannot(fields: &Fields) -> ApiResult<()> {
             return Err(wrong(list, NO_TOOLS));
         }
     }
-    let wants_one = |value: &Value| value.as_u64() == Some(1);
-    if present(fields, "n").is_some_and(|value| !wants_one(value)) {
-        return Err(wrong("n", "this model returns one choice: `n` must be 1"));
-    }
-    let is_text = |value: &Value| value.get("type").is_some_and(|kind| kind == "text");
-    if present(fields, "response_format").is_some_and(|value| !is_text(value)) {
-        return Err(wrong("response_format", "this model returns `text` only"));
-    }
-    let is_off = |value: &Value| *value == Value::Bool(false) || value.as_u64() == Some(0);
-    for name in ["logprobs", "top_logprobs"] {
-        if present(fields, name).is_some_and(|value| !is_off(value)) {
-            return Err(wrong(name, "this model does not support log probabilities"));
+    for (name, changes_nothing, message) in UNSUPPORTED {
+        if present(fields, name).is_some_and(|value| !changes_nothing(value)) {
+            return Err(wrong(name, message));
         }
     }
-    let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
-    if present(fields, "logit_bias").is_some_and(|value| !is_empty(value)) {
-        return Err(wrong("logit_bias", "this model does not support `logit_bias`"));
-    }
-    let is_only_text =
-        |value: &Value| value.as_array().is_some_and(|all| all.iter().all(|one| one == "text"));
-    if present(fields, "modalities").is_some_and(|value| !is_only_text(value)) {
-        return Err(wrong("modalities", "this model returns `text` only"));
-    }
-    if present(fields, "audio").is_some() {
-        return Err(wrong("audio", "this model does not support audio"));
-    }
     Ok(())
+}
+
+fn is_off(value: &Value) -> bool {
+    *value == Value::Bool(false) || value.as_u64() == Some(0)
 }
 
 fn messages(fields: &Fields) -> ApiResult<Vec<Message>> {

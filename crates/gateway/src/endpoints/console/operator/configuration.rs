@@ -31,7 +31,7 @@ pub(super) async fn show(context: OperatorContext) -> PageResult {
 
 pub(super) async fn reload(context: OperatorContext, request: Request) -> PageResult {
     context.submitted(request).await?;
-    match context.operator().reload(&context.service.reloads).await {
+    match context.service.reloads.reload(&context.by).await {
         Ok(_) => Ok(redirect("/operator/configuration?done=reloaded")),
         Err(Error::Configuration(problems)) => configuration_page(&context, problems).await,
         Err(error) => Err(error.into()),
@@ -58,23 +58,24 @@ async fn configuration_page(context: &OperatorContext, refused: Vec<String>) -> 
 
 /// Warnings about a valid configuration.
 fn advice(config: &Config) -> Vec<&'static str> {
-    let mut advice = Vec::new();
     let is_https = config.public_url.scheme_str() == Some("https");
-    if !is_https && !config.listen.ip().is_loopback() {
-        advice
-            .push("The service listens beyond this machine, but its public address is not https.");
-    }
-    if config.providers.is_empty() {
-        advice.push("There is no provider, so members have no models.");
-    }
-    if config.metrics_listen.is_none() && !config.listen.ip().is_loopback() {
-        advice
-            .push("/metrics is open on the public address. Set metrics_listen to keep it private.");
-    }
+    let is_public = !config.listen.ip().is_loopback();
     let new_keys = config.limits.new_keys;
-    if new_keys.spend_micros.is_none() && new_keys.budget.is_none() {
-        advice
-            .push("New keys have neither a spend limit nor a budget: a leaked key can spend a member's whole balance.");
-    }
-    advice
+    let advice = [
+        (
+            is_public && !is_https,
+            "The service listens beyond this machine, but its public address is not https.",
+        ),
+        (config.providers.is_empty(), "There is no provider, so members have no models."),
+        (
+            is_public && config.metrics_listen.is_none(),
+            "/metrics is open on the public address. Set metrics_listen to keep it private.",
+        ),
+        (
+            new_keys.spend_micros.is_none() && new_keys.budget.is_none(),
+            "New keys have neither a spend limit nor a budget: a leaked key can spend a member's \
+             whole balance.",
+        ),
+    ];
+    advice.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text).collect()
 }

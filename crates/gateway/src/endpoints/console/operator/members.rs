@@ -12,12 +12,12 @@ use ledger::{
 use pages::{Fields, Frame, Html, Notice};
 
 use crate::clock;
+use crate::endpoints::Id;
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::key::{self, KeyRow};
 use crate::endpoints::console::page::{self, PageError, PageResult, Pager, Refusal, redirect};
 use crate::endpoints::console::receipts::ReceiptRow;
 use crate::endpoints::console::{fields, filters};
-use crate::endpoints::path::Id;
 
 const PAGE: u32 = 50;
 const RECENT: u32 = 20;

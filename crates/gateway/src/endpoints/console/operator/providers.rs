@@ -9,11 +9,11 @@ use pages::{Frame, Html, Notice};
 
 use crate::catalogue::Model;
 use crate::config::Pattern;
+use crate::endpoints::Id;
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::filters;
 use crate::endpoints::console::models::{operations, targets};
 use crate::endpoints::console::page::{self, PageError, PageResult, redirect};
-use crate::endpoints::path::Id;
 use crate::provider::Provider;
 use crate::upstreams::Upstreams;
 use crate::{clock, probe};

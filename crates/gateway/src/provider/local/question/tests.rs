@@ -14,7 +14,7 @@ fn parse(more: &Value) -> Result<Question, ApiError> {
 
 #[track_caller]
 fn refused(more: &Value) -> (String, String) {
-    let error = parse(more).err().unwrap_or_else(|| panic!("{more} was taken")).body().error;
+    let error = parse(more).err().unwrap_or_else(|| panic!("{more} was taken")).detail(None);
     assert_eq!(error.code.as_deref(), Some("invalid_request"));
     (error.param.unwrap(), error.message)
 }

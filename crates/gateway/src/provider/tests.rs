@@ -1,4 +1,4 @@
-//! Tests of `clean`.
+//! Tests of `provider`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `timeouts`.
+//! Tests of `web_services`.
 
 use super::*;
 

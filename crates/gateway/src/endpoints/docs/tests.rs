@@ -1,4 +1,4 @@
-//! Tests of `page`.
+//! Tests of `docs`.
 
 use super::*;
 

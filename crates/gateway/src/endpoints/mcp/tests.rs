@@ -1,6 +1,19 @@
-//! Tests of `peer`.
+//! Tests of `mcp`.
 
 use super::*;
+
+#[tokio::test]
+async fn call_is_cancelled_by_its_id_while_it_runs() {
+    let running = Arc::new(BackgroundTasks::default());
+    let call = |request: &str| call_name("k", "s", request);
+    let (one, two) = (running.start(&call("1")), running.start(&call("\"1\"")));
+    running.cancel(&call("1"));
+    one.cancelled.cancelled().await;
+    assert!(!two.cancelled.is_cancelled());
+    drop((one, two));
+    assert!(running.updates(&call("1")).is_none() && running.updates(&call("\"1\"")).is_none());
+    running.cancel(&call("1"));
+}
 
 fn allows(host: &str, origin: Option<&str>) -> bool {
     let mut headers = HeaderMap::new();
@@ -13,7 +26,7 @@ fn allows(host: &str, origin: Option<&str>) -> bool {
         allowed_origins: vec!["https://app.example:8443".to_owned()],
     };
     let public = "https://ai.example.com/x".parse().unwrap();
-    check(&headers, &public, &config).is_ok()
+    check_peer(&headers, &public, &config).is_ok()
 }
 
 #[test]
@@ -27,7 +40,7 @@ fn own_configured_and_ip_hosts_are_accepted() {
     for host in ["evil.example", "ai.example.com.evil.example", "localhost.evil.example", "a b"] {
         assert!(!allows(host, None), "{host}");
     }
-    let none = check(&HeaderMap::new(), &"http://a".parse().unwrap(), &Mcp::default());
+    let none = check_peer(&HeaderMap::new(), &"http://a".parse().unwrap(), &Mcp::default());
     assert!(none.is_err());
 }
 
