@@ -35,7 +35,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use settings::{Days, Hours, Reader, WholeSeconds, section};
 
 use self::address::Address;
-use self::price::PricesFile;
 use self::provider::file::ProviderFile;
 use self::route::AliasFile;
 use self::store::{DatabaseFile, SECRET_FILE};
@@ -115,7 +114,6 @@ section! {
         #[serde(skip)]
         pub aliases: Vec<Alias>,
         /// Prices of requests.
-        #[schemars(with = "PricesFile")]
         pub prices: Prices,
         /// Limits of the service.
         pub limits: Limits,

@@ -340,19 +340,13 @@ impl<'de> Visitor<'de> for RawVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = access.next_element()? {
-            items.push(item);
-        }
-        Ok(Raw::List(items))
+        let items = std::iter::from_fn(|| access.next_element().transpose());
+        items.collect::<Result<_, _>>().map(Raw::List)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = access.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Raw::Map(entries))
+        let entries = std::iter::from_fn(|| access.next_entry().transpose());
+        entries.collect::<Result<_, _>>().map(Raw::Map)
     }
 }
 

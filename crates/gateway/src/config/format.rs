@@ -1,17 +1,16 @@
 //! Readers of `gateway.yaml` values with a custom format.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use gateway_store::Calendar;
 use http::Uri;
 use http::uri::Authority;
-use ipnet::IpNet;
 use lettre::message::Mailbox;
 use serde_json::Value as Json;
 use settings::{Field, Format, Reader, Value, text_value};
 
 use super::address::{self, Fault};
-use super::fetch::parse_private;
+use super::fetch::{network, parse_private};
 use super::secret::warn_of_plain_text;
 use super::{DEFAULT_LISTEN, store};
 
@@ -159,12 +158,6 @@ fn entry(
         Some(value) => Some(value.into()),
         None => reader.refuse(field, format!("entry {} is not {wanted}", field.entry.max(1))),
     }
-}
-
-/// One address or a CIDR network.
-pub(super) fn network(text: &str) -> Option<IpNet> {
-    let address = text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical()));
-    address.or_else(|| text.parse().ok())
 }
 
 fn port(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {

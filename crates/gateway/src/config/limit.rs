@@ -8,8 +8,7 @@ use serde::{Deserialize, Deserializer};
 use settings::{Seconds, SecondsOrZero, section};
 use wire::account::{BudgetBody, PeriodWord};
 
-use super::fetch::MAX_ALLOWED;
-use super::format;
+use super::fetch::{MAX_ALLOWED, network};
 use super::price::Micros;
 use crate::budget;
 
@@ -116,7 +115,7 @@ impl NewKeys {
 
 /// A reverse proxy on this machine has the connections of all clients.
 fn loopback() -> Vec<IpNet> {
-    ["127.0.0.0/8", "::1"].into_iter().filter_map(format::network).collect()
+    ["127.0.0.0/8", "::1"].into_iter().filter_map(network).collect()
 }
 
 fn none_if_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
