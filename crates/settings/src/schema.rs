@@ -250,7 +250,8 @@ fn simplify(schema: &mut Generated) {
         }
     }
     let words = keywords.get("oneOf").and_then(Json::as_array);
-    let words = words.and_then(|words| words.iter().map(|word| word.get("const").cloned()).collect());
+    let words =
+        words.and_then(|words| words.iter().map(|word| word.get("const").cloned()).collect());
     if let Some(Json::Array(words)) = words {
         keywords.remove("oneOf");
         keywords.insert("type".to_owned(), "string".into());

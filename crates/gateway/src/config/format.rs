@@ -83,11 +83,8 @@ fn public_url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Js
     if address::is_open(&uri) {
         let message =
             "must be an https URL unless the host is this machine: keys would be sent unencrypted";
-        return reader.refuse_hinted(
-            field,
-            message,
-            "put a TLS reverse proxy in front of the service",
-        );
+        let hint = "put a TLS reverse proxy in front of the service";
+        return reader.refuse_hinted(field, message, hint);
     }
     Some(uri.to_string().into())
 }
@@ -103,7 +100,7 @@ fn listen(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> 
         Some(("localhost", port)) => format!("write `127.0.0.1:{port}`"),
         _ => "host names are not resolved here; for IPv6, write `[::1]:8930`".to_owned(),
     };
-    reader.refuse_hinted(field, format!("must be {wanted}"), hint)
+    reader.refuse_hinted(field, format!("must be {wanted}"), hint.as_str())
 }
 
 /// A secret; warns if it is written literally in the file.

@@ -86,6 +86,17 @@ section! {
     }
 }
 
+section! {
+    /// Limits of a media request. Every request within these limits costs the same.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Media {
+        /// Maximum number of images per request, up to 10.
+        pub max_images: u32 where 1..=10 = 1,
+        /// Maximum length of the text of a speech request, in characters.
+        pub max_text_chars: u32 where 1..=1_000_000 = 4096,
+    }
+}
+
 /// Budget of each new key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>)]

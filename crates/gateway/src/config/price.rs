@@ -73,7 +73,9 @@ impl From<BTreeMap<String, i64>> for DefaultPrices {
     fn from(given: BTreeMap<String, i64>) -> Self {
         let price = |word, default| given.get(word).copied().unwrap_or(default);
         let all = OPERATIONS.iter();
-        Self(all.map(|(operation, word, default, _)| (*operation, price(*word, *default))).collect())
+        Self(
+            all.map(|(operation, word, default, _)| (*operation, price(*word, *default))).collect(),
+        )
     }
 }
 
@@ -146,7 +148,11 @@ impl Prices {
     }
 
     pub fn default_of(&self, operation: Operation) -> i64 {
-        self.default_micros.0.iter().find(|(known, _)| *known == operation).map_or(0, |(_, price)| *price)
+        self.default_micros
+            .0
+            .iter()
+            .find(|(known, _)| *known == operation)
+            .map_or(0, |(_, price)| *price)
     }
 
     pub fn models(&self) -> &[(Pattern, i64)] {

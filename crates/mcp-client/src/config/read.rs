@@ -335,7 +335,9 @@ fn read_entry(
 ) -> Option<ServerEntry> {
     let is_given = |name: &str| node.get(name).is_some_and(|node| !node.is_null());
     // Read first: it decides whether references must resolve.
-    reader.enabled = node.get("enabled").is_none_or(|node| !is_off(reader.scope, node));
+    let switched = node.get("enabled").and_then(Node::written);
+    reader.enabled =
+        switched.and_then(|written| switch(&reader.scope.resolve(written).0)) != Some(false);
     let kind = if is_given("url") {
         Some(HTTP)
     } else if is_given("command") {
@@ -367,15 +369,6 @@ fn read_entry(
         _ => Endpoint::Stdio(stdio(reader, &checked, &field)?),
     };
     Some(ServerEntry { name: key.text.clone(), ..entry })
-}
-
-fn is_off(scope: &Scope, node: &Node) -> bool {
-    match &node.value {
-        Value::Bool(_, written) | Value::Number(_, written) | Value::String(written) => {
-            switch(&scope.resolve(written).0) == Some(false)
-        }
-        _ => false,
-    }
 }
 
 /// Whether a key applies to this kind of server. If not, adds a warning, unless the kind is

@@ -6,7 +6,7 @@ use settings::{Problem, Reader, nearest, quoted};
 
 use super::super::price::Prices;
 use super::super::provider::Provider;
-use super::{Alias, MAX_TARGETS, Order, Target, Written, WrittenTarget};
+use super::{Alias, MAX_TARGETS, Target, Written, WrittenTarget};
 
 /// Maximum length of a chain of aliases.
 const MAX_DEPTH: usize = 16;
@@ -71,10 +71,8 @@ impl<'w> Resolver<'_, '_, 'w> {
             return done.clone();
         }
         self.path.push(name);
-        let groups = match written.order {
-            Order::Fallback => self.in_order(written),
-            Order::Weighted => self.by_weight(written),
-        };
+        let groups =
+            if written.is_weighted { self.by_weight(written) } else { self.in_order(written) };
         self.path.pop();
         let groups = groups.filter(|groups| !groups.is_empty());
         let count = groups.iter().flatten().map(Vec::len).sum::<usize>();
