@@ -25,6 +25,6 @@ pub use node::{
 pub use problem::{MAX_PROBLEMS, Position, Problem, Severity, in_order};
 pub use reader::{Format, Reader, Strictness, nearest, quoted, switch};
 pub use schema::{DocumentedKey, DocumentedSection, Schema, limits_table, section, word};
-pub use scope::{Origin, Reference, Scope};
+pub use scope::{Origin, Reference, Scope, map_references};
 pub use secret::{KnownSecret, MAX_SECRETS, Secrets, looks_like_token, looks_secret};
 pub use text::{Located, Text};

@@ -55,21 +55,14 @@ impl Scope {
     /// Resolves every reference of a string in one pass: values are not resolved again. Returns
     /// the result, and the references in order.
     pub fn resolve(&self, written: &str) -> (String, Vec<Reference>) {
-        let (mut resolved, mut references) = (String::with_capacity(written.len()), Vec::new());
-        let mut rest = written;
-        while let Some(start) = rest.find("${") {
-            let Some(length) = rest[start + 2..].find('}') else { break };
-            let end = start + 2 + length;
-            let reference = self.look_up(rest[start + 2..end].trim());
-            resolved.push_str(&rest[..start]);
-            match reference.origin {
-                Origin::Unset => resolved.push_str(&rest[start..=end]),
-                _ => resolved.push_str(&reference.value),
-            }
+        let mut references = Vec::new();
+        let resolved = map_references(written, |whole, name| {
+            let reference = self.look_up(name.trim());
+            let is_unset = reference.origin == Origin::Unset;
+            let value = if is_unset { whole.to_owned() } else { reference.value.clone() };
             references.push(reference);
-            rest = &rest[end + 1..];
-        }
-        resolved.push_str(rest);
+            value
+        });
         (resolved, references)
     }
 
@@ -124,6 +117,20 @@ impl Scope {
         }
         Some(format!("{}{rest}", self.home.as_deref()?.display()))
     }
+}
+
+/// A text with every reference replaced, given the whole of it and what is in its braces.
+pub fn map_references(text: &str, mut replace: impl FnMut(&str, &str) -> String) -> String {
+    let (mut mapped, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(start) = rest.find("${")
+        && let Some(length) = rest[start..].find('}')
+    {
+        let (whole, after) = rest[start..].split_at(length + 1);
+        mapped.push_str(&rest[..start]);
+        mapped.push_str(&replace(whole, &whole[2..length]));
+        rest = after;
+    }
+    mapped + rest
 }
 
 impl fmt::Debug for Reference {
