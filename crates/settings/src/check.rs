@@ -109,13 +109,9 @@ impl Reader<'_> {
             return self
                 .refuse(field, format!("must be a mapping from names to values, found {kind}"));
         }
-        let problem = Problem::error(field.position, format!("must be a mapping, found {kind}"));
-        let problem = match self.strictness {
-            Strictness::Strict => problem.hint(format!("allowed keys: {}", listed(schema))),
-            Strictness::Lenient => problem,
-        };
-        self.report(&field.key, problem);
-        None
+        let is_strict = self.strictness == Strictness::Strict;
+        let hint = is_strict.then(|| format!("allowed keys: {}", listed(schema)));
+        self.refuse_hinted(field, format!("must be a mapping, found {kind}"), hint.as_deref())
     }
 
     /// The known keys of a mapping of a schema.
