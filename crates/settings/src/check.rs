@@ -406,8 +406,9 @@ pub fn text_value(schema: &Json, text: Text) -> Json {
 fn last_of_each(entries: &[(Key, Node)]) -> impl Iterator<Item = &(Key, Node)> {
     let last: BTreeMap<&str, usize> =
         entries.iter().enumerate().map(|(index, (key, _))| (key.text.as_str(), index)).collect();
-    let entries = entries.iter().enumerate();
     entries
+        .iter()
+        .enumerate()
         .filter(move |(at, (key, _))| last.get(key.text.as_str()) == Some(at))
         .map(|(_, one)| one)
 }

@@ -77,21 +77,19 @@ impl Scope {
     }
 
     fn named(&self, name: &str) -> Reference {
-        if name == "userHome" && self.home.is_none() {
-            return Reference::unset(name);
-        }
         if let Some(value) = self.context(name) {
             return Reference { name: name.into(), origin: Origin::Context, value };
         }
+        // No variable replaces an unknown home directory.
+        let is_home = name == "userHome";
         let name = name.strip_prefix("env:").map_or(name, str::trim);
-        for (origin, variables) in
-            [(Origin::Secrets, &self.secrets), (Origin::Process, &self.process)]
-        {
-            if let Some(value) = variables.get(name) {
-                return Reference { name: name.into(), origin, value: value.clone() };
-            }
-        }
-        Reference::unset(name)
+        let sources = [(Origin::Secrets, &self.secrets), (Origin::Process, &self.process)];
+        let found = sources
+            .into_iter()
+            .filter(|_| !is_home)
+            .find_map(|(origin, variables)| Some((origin, variables.get(name)?.clone())));
+        let (origin, value) = found.unwrap_or((Origin::Unset, String::new()));
+        Reference { name: name.into(), origin, value }
     }
 
     /// The value of a context name; `None` for any other name.
@@ -139,12 +137,6 @@ impl fmt::Debug for Reference {
             .field("name", &self.name)
             .field("origin", &self.origin)
             .finish_non_exhaustive()
-    }
-}
-
-impl Reference {
-    fn unset(name: &str) -> Self {
-        Self { name: name.into(), origin: Origin::Unset, value: String::new() }
     }
 }
 
