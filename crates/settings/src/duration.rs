@@ -61,7 +61,8 @@ impl<const MAY_BE_ZERO: bool> AnySeconds<MAY_BE_ZERO> {
         T: Copy + Into<Option<Duration>>,
         S: Serializer,
     {
-        let duration = (*field).into().unwrap_or_default();
+        let duration: Option<Duration> = (*field).into();
+        let duration = duration.unwrap_or_default();
         if duration.is_zero() && !MAY_BE_ZERO {
             serializer.serialize_none()
         } else if duration.subsec_nanos() == 0 {

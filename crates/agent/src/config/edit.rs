@@ -46,7 +46,7 @@ fn set(mapping: &mut Json, path: &[&str], value: Option<&Json>) {
     match (below, value) {
         ([], Some(value)) => drop(entries.insert((*name).to_owned(), value.clone())),
         ([], None) => drop(entries.remove(*name)),
-        (_, Some(_)) => set(entries.entry(*name).or_default(), below, value),
+        (_, Some(_)) => set(entries.entry(*name).or_insert(Json::Null), below, value),
         (_, None) => entries.get_mut(*name).into_iter().for_each(|it| set(it, below, None)),
     }
 }
@@ -97,8 +97,9 @@ fn edited(text: &str, root: &Node, path: &[&str], value: Option<&Json>) -> Optio
         }
         // The comment after a short value is kept.
         (Some((_, old)), _) if is_short(&whole) && is_plain(old) => {
-            let word = whole.as_str().filter(|_| !is_flow).map(yaml::scalar);
-            flow::splice(text, old.span, &word.unwrap_or_else(|| whole.to_string()))
+            let word = whole.as_str().filter(|word| !is_flow && reads_as_itself(word));
+            let word = word.map_or_else(|| whole.to_string(), str::to_owned);
+            flow::splice(text, old.span, &word)
         }
         (Some((_, old)), _) if is_flow => flow::replace(text, old, &whole),
         (Some((key, _)), _) => Section::of(text, &around, (header?, map))?.replace(key, &lines),
@@ -111,6 +112,12 @@ fn edited(text: &str, root: &Node, path: &[&str], value: Option<&Json>) -> Optio
             Some(key) => block::first_lines_of(text, key, map, &lines(0, STEP)),
         },
     }
+}
+
+/// Whether a text needs no quotes.
+fn reads_as_itself(text: &str) -> bool {
+    let read = Node::from_yaml(text);
+    read.is_ok_and(|node| matches!(node.value, Value::String(read) if read == text))
 }
 
 fn is_short(value: &Json) -> bool {

@@ -71,11 +71,9 @@ struct DefaultPrices(Vec<(Operation, i64)>);
 
 impl From<BTreeMap<String, i64>> for DefaultPrices {
     fn from(given: BTreeMap<String, i64>) -> Self {
-        let price = |word, default| given.get(word).copied().unwrap_or(default);
+        let price = |word: &str, default| given.get(word).copied().unwrap_or(default);
         let all = OPERATIONS.iter();
-        Self(
-            all.map(|(operation, word, default, _)| (*operation, price(*word, *default))).collect(),
-        )
+        Self(all.map(|(operation, word, default, _)| (*operation, price(word, *default))).collect())
     }
 }
 
