@@ -1,6 +1,7 @@
 //! `config.yaml`: parsed into one document, edited with comments preserved.
 
 pub(crate) mod document;
+mod edit;
 pub(crate) mod lock;
 pub(crate) mod secrets;
 pub(crate) mod servers;
@@ -11,13 +12,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value as Json;
 use settings::{Node, section};
 use usage_metrics::consent::Mode;
 use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
 
-use self::document::{Document, entry, is_flow};
-use self::servers::{block, flow};
+use self::document::{Document, entry};
+use self::edit::{changed, without_nothing};
 use crate::diagnostic::{Diagnostic, ErrorContext, Result};
 use crate::home::unwritable;
 
@@ -63,35 +63,17 @@ pub(crate) fn edited(path: &Path, [section, key, word]: [&str; 3]) -> Result<Str
 }
 
 /// The edited text; `None` if that is not safely possible.
-fn with_word(text: &str, [name, mode, word]: [&str; 3]) -> Option<String> {
+fn with_word(text: &str, [name, key, word]: [&str; 3]) -> Option<String> {
     let root = Node::from_yaml(text).ok()?;
-    let appended = |text: &str| {
-        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        format!("{text}{gap}{name}:\n  {mode}: {word}\n")
-    };
-    let edited = match entry(&root, name) {
-        None => appended(text),
-        // An empty section makes room for a filled one.
-        Some((key, section)) if section.is_null() => {
-            let at = key.position.line.checked_sub(1)?;
-            let lines = text.split_inclusive('\n').enumerate();
-            let others: Vec<&str> = lines.filter(|(n, _)| *n != at).map(|(_, line)| line).collect();
-            appended(&others.concat())
-        }
-        Some((key, section)) => match entry(section, mode) {
-            Some((_, value)) if value.span.length > 0 => flow::splice(text, value.span, word)?,
-            Some(_) => return None,
-            None if is_flow(section, text) => flow::insert(text, section, mode, &word.into())?,
-            None => block::first_lines_of(text, key, section, &[format!("{mode}: {word}")])?,
-        },
-    };
-    // A wrong edit is worse than none.
-    let mut meant = Some(root.to_json()).filter(Json::is_object).unwrap_or_default();
-    if !meant[name].is_object() {
-        meant[name] = Json::Null;
-    }
-    meant[name][mode] = word.into();
-    (Node::from_yaml(&edited).ok()?.to_json() == meant).then_some(edited)
+    // An empty section makes room for a filled one.
+    let empty = entry(&root, name).filter(|(_, section)| section.is_null());
+    let line = empty.map(|(key, _)| key.position.line);
+    let lines = text.split_inclusive('\n').enumerate();
+    let others: String = lines.filter(|(at, _)| Some(at + 1) != line).map(|(_, it)| it).collect();
+    let cleared = Node::from_yaml(&others).ok()?;
+    let is_same = without_nothing(cleared.to_json(), name) == without_nothing(root.to_json(), name);
+    let edited = changed(&others, &cleared, &[name, key], Some(&word.into())).filter(|_| is_same);
+    edited.map(|(text, _)| text)
 }
 
 /// The text of the configuration; `None` if there is no file.

@@ -7,11 +7,9 @@
 #![expect(missing_docs, reason = "the names of most items explain them")]
 
 mod address;
-mod changes;
 mod fetch;
 mod format;
 mod limit;
-mod media;
 mod model;
 mod observe;
 mod price;
@@ -35,15 +33,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use settings::{Days, Hours, Reader, WholeSeconds, section};
 
 use self::address::Address;
-use self::price::PricesFile;
 use self::provider::file::ProviderFile;
 use self::route::AliasFile;
 use self::store::{DatabaseFile, SECRET_FILE};
 
 pub use address::is_loopback;
 pub use fetch::{Fetch, MAX_ALLOWED};
-pub use limit::{Limits, NewBudget, NewKeys};
-pub use media::{Downloads, Media, Storage};
+pub use limit::{Limits, Media, NewBudget, NewKeys};
 pub use model::{Capability, Caps, MAX_MODELS, Model};
 pub use observe::{
     AlertEmail, AlertWebhook, Alerts, Level, Log, LogFormat, MAX_RECIPIENTS, MAX_SHARES,
@@ -59,7 +55,7 @@ pub use research::{Depth, Research};
 pub use route::{Alias, MAX_ALIASES, MAX_TARGETS, Target};
 pub use search::{Index, Search, SearchKind, SearchProvider};
 pub use secret::{MIN_SECRET_CHARS, Secret};
-pub use store::{Artifacts, Database, Durability, KeySecret};
+pub use store::{Artifacts, Database, Downloads, Durability, KeySecret, Storage};
 
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:8930";
 
@@ -115,7 +111,6 @@ section! {
         #[serde(skip)]
         pub aliases: Vec<Alias>,
         /// Prices of requests.
-        #[schemars(with = "PricesFile")]
         pub prices: Prices,
         /// Limits of the service.
         pub limits: Limits,

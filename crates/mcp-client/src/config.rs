@@ -31,12 +31,6 @@ pub use settings::{
     Severity, Text, env_file, looks_like_token,
 };
 
-/// Default idle timeout of a tool call.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
-/// Default timeout of the first connection.
-pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_mins(1);
-/// Default interval of keepalive pings to an idle server.
-pub const DEFAULT_KEEPALIVE: Duration = Duration::from_mins(3);
 /// Minimum keepalive interval; smaller values are raised to it.
 pub const MIN_KEEPALIVE: Duration = Duration::from_secs(5);
 /// Maximum number of servers in one configuration; further ones are rejected.
@@ -64,9 +58,9 @@ section! {
         /// `true` registers the tools of the last connection and connects on the first call.
         pub lazy: bool,
         /// Tool call timeout in seconds, restarted by every progress notification.
-        pub timeout: Duration as "Seconds" = DEFAULT_TIMEOUT,
+        pub timeout: Duration as "Seconds" = Duration::from_mins(5),
         /// Timeout of the first connection in seconds.
-        pub connect_timeout: Duration as "Seconds" = DEFAULT_CONNECT_TIMEOUT,
+        pub connect_timeout: Duration as "Seconds" = Duration::from_mins(1),
         /// `auto`: try the `initialize` handshake, then `server/discover` if the server supports
         /// only the stateless revision 2026-07-28. `stateless`: try `server/discover`, then one
         /// handshake. `legacy`: handshake only. `modern` and `2026-07-28` are aliases of
@@ -77,7 +71,7 @@ section! {
         pub parallel_calls: bool,
         /// Seconds between liveness pings of an idle server. Values below 5 are raised to 5.
         #[serde(rename = "keepalive_interval", with = "SecondsOrZero")]
-        pub keepalive: Duration = DEFAULT_KEEPALIVE,
+        pub keepalive: Duration = Duration::from_mins(3),
         /// Which tools to register.
         #[schemars(extend("format" = "tools", "x-type" = "mapping, string or list"))]
         #[schemars(extend("x-accepts" = {"type": ["string", "array"]}))]

@@ -13,11 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 
-use crate::field::{Field, dotted};
-use crate::likeness::nearest;
-use crate::node::{Key, Node, Value};
+use crate::node::{Field, Key, Node, Value, dotted};
 use crate::problem::Problem;
-use crate::reader::{Reader, Strictness, quoted};
+use crate::reader::{Reader, Strictness, nearest, quoted};
 use crate::schema::{Schema, listed, names};
 use crate::text::Text;
 
@@ -85,22 +83,10 @@ impl Reader<'_> {
         match schema["x-wanted"].as_str() {
             Some(wanted) => {
                 let message = format!("must be {wanted}, found {}", field.node.kind());
-                self.refuse_with_hint(schema, field, message)
+                self.refuse_hinted(field, message, schema["x-hint"].as_str())
             }
             None => self.value(all.last()?, field),
         }
-    }
-
-    /// Reports an error, with the hint of the schema; returns `None`.
-    fn refuse_with_hint<T>(
-        &mut self,
-        schema: &Json,
-        field: &Field<'_>,
-        message: String,
-    ) -> Option<T> {
-        let hint = schema["x-hint"].as_str().map(str::to_owned);
-        self.report(&field.key, Problem { hint, ..Problem::error(field.position, message) });
-        None
     }
 
     /// A mapping of known keys, or from names to values.
@@ -123,13 +109,9 @@ impl Reader<'_> {
             return self
                 .refuse(field, format!("must be a mapping from names to values, found {kind}"));
         }
-        let problem = Problem::error(field.position, format!("must be a mapping, found {kind}"));
-        let problem = match self.strictness {
-            Strictness::Strict => problem.hint(format!("allowed keys: {}", listed(schema))),
-            Strictness::Lenient => problem,
-        };
-        self.report(&field.key, problem);
-        None
+        let is_strict = self.strictness == Strictness::Strict;
+        let hint = is_strict.then(|| format!("allowed keys: {}", listed(schema)));
+        self.refuse_hinted(field, format!("must be a mapping, found {kind}"), hint.as_deref())
     }
 
     /// The known keys of a mapping of a schema.
@@ -263,7 +245,8 @@ impl Reader<'_> {
             self.note_position(&item, item.position);
             let Some(value) = self.value(&schema["items"], &item) else { continue };
             if schema["uniqueItems"] == true && !seen.insert(value.to_string()) {
-                let message = format!("{} is listed twice", quoted(written(node)));
+                let message =
+                    format!("{} is listed twice", quoted(node.written().unwrap_or_default()));
                 self.refuse_hinted::<Json>(&item, message, "remove one of them");
                 continue;
             }
@@ -275,11 +258,11 @@ impl Reader<'_> {
     /// Reports a list or mapping with too few or too many entries.
     fn check_size(&mut self, schema: &Json, field: &Field<'_>, size: usize) -> Option<()> {
         let bound = |names: [&str; 2]| names.iter().find_map(|name| schema[name].as_u64());
-        if bound(["minItems", "minProperties"]).is_some_and(|least| size < to_usize(least)) {
-            let message = schema["x-empty"].as_str().unwrap_or_default().to_owned();
-            return self.refuse_with_hint(schema, field, message);
+        if bound(["minItems", "minProperties"]).is_some_and(|least| (size as u64) < least) {
+            let message = schema["x-empty"].as_str().unwrap_or_default();
+            return self.refuse_hinted(field, message, schema["x-hint"].as_str());
         }
-        let most = bound(["maxItems", "maxProperties"]).filter(|most| size > to_usize(*most));
+        let most = bound(["maxItems", "maxProperties"]).filter(|most| size as u64 > *most);
         let Some(most) = most else { return Some(()) };
         let message = match (schema["x-size"].as_str(), schema["x-items"].as_str()) {
             (Some(message), _) => message.to_owned(),
@@ -322,10 +305,10 @@ impl Reader<'_> {
         } else {
             self.string(field, wanted)?
         };
-        let length = text.value().chars().count();
-        if let Some(most) = schema["maxLength"].as_u64().filter(|most| length > to_usize(*most)) {
+        let length = text.value().chars().count() as u64;
+        if let Some(most) = schema["maxLength"].as_u64().filter(|most| length > *most) {
             let message = format!("must be at most {most} characters");
-            self.refuse_with_hint::<Text>(schema, field, message);
+            self.refuse_hinted::<Text>(field, message, schema["x-hint"].as_str());
         }
         let text = if schema["format"] == "path" {
             let text = self.expand(field, text);
@@ -423,8 +406,9 @@ pub fn text_value(schema: &Json, text: Text) -> Json {
 fn last_of_each(entries: &[(Key, Node)]) -> impl Iterator<Item = &(Key, Node)> {
     let last: BTreeMap<&str, usize> =
         entries.iter().enumerate().map(|(index, (key, _))| (key.text.as_str(), index)).collect();
-    let entries = entries.iter().enumerate();
     entries
+        .iter()
+        .enumerate()
         .filter(move |(at, (key, _))| last.get(key.text.as_str()) == Some(at))
         .map(|(_, one)| one)
 }
@@ -439,17 +423,6 @@ fn with_maximum(property: &Json, kind: &str) -> Option<Json> {
     let mut adapted = property.clone();
     adapted["maximum"] = most.clone();
     Some(adapted)
-}
-
-fn written(node: &Node) -> &str {
-    match &node.value {
-        Value::Bool(_, text) | Value::Number(_, text) | Value::String(text) => text,
-        Value::Null | Value::List(_) | Value::Map(_) => "",
-    }
-}
-
-fn to_usize(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

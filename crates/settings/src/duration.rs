@@ -31,27 +31,17 @@ pub type Days<const MAX: u64> = Whole<86400, MAX>;
 /// The type of a field that holds a duration.
 pub trait DurationField {
     fn from_duration(duration: Duration) -> Self;
-    /// The duration; 0 if there is none.
-    fn duration(&self) -> Duration;
 }
 
 impl DurationField for Duration {
     fn from_duration(duration: Duration) -> Self {
         duration
     }
-
-    fn duration(&self) -> Duration {
-        *self
-    }
 }
 
 impl DurationField for Option<Duration> {
     fn from_duration(duration: Duration) -> Self {
         Some(duration).filter(|duration| !duration.is_zero())
-    }
-
-    fn duration(&self) -> Duration {
-        self.unwrap_or_default()
     }
 }
 
@@ -68,10 +58,11 @@ impl<const MAY_BE_ZERO: bool> AnySeconds<MAY_BE_ZERO> {
     /// Writes a field; nothing if 0 is not allowed and there is no duration.
     pub fn serialize<T, S>(field: &T, serializer: S) -> Result<S::Ok, S::Error>
     where
-        T: DurationField,
+        T: Copy + Into<Option<Duration>>,
         S: Serializer,
     {
-        let duration = field.duration();
+        let duration: Option<Duration> = (*field).into();
+        let duration = duration.unwrap_or_default();
         if duration.is_zero() && !MAY_BE_ZERO {
             serializer.serialize_none()
         } else if duration.subsec_nanos() == 0 {

@@ -8,6 +8,7 @@
 //! bad line instead of skipping it with a warning.
 
 use std::collections::BTreeMap;
+use std::iter::Enumerate;
 
 use crate::problem::{self, Position, Problem};
 
@@ -15,6 +16,8 @@ use crate::problem::{self, Position, Problem};
 pub const MAX_ENV_FILE_BYTES: usize = 1024 * 1024;
 /// Maximum variables per file.
 pub const MAX_VARIABLES: usize = 4096;
+
+type Lines<'t> = Enumerate<std::str::Lines<'t>>;
 
 /// Reads the text of a `.env` file. An invalid line is skipped with a warning that never shows
 /// its content; the last value of a duplicate name wins.
@@ -24,9 +27,9 @@ pub fn parse(text: &str) -> (BTreeMap<String, String>, Vec<Problem>) {
         let message = format!("the file is larger than {MAX_ENV_FILE_BYTES} bytes and is ignored");
         return (variables, vec![Problem::error(Position { line: 1, column: 1 }, message)]);
     }
-    let mut lines = Lines { rest: text.strip_prefix('\u{feff}').unwrap_or(text), number: 0 };
-    while let Some(line) = lines.next() {
-        let position = Position { line: lines.number, column: 1 };
+    let mut lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate();
+    while let Some((index, line)) = lines.next() {
+        let position = Position { line: index + 1, column: 1 };
         let line = line.trim_start();
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -47,24 +50,6 @@ pub fn parse(text: &str) -> (BTreeMap<String, String>, Vec<Problem>) {
         }
     }
     (variables, problem::in_order(problems))
-}
-
-/// Lines and their numbers; a carriage return before a line end is part of the line end.
-struct Lines<'t> {
-    rest: &'t str,
-    number: usize,
-}
-
-impl<'t> Lines<'t> {
-    fn next(&mut self) -> Option<&'t str> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        self.number += 1;
-        let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
-        self.rest = rest;
-        Some(line.strip_suffix('\r').unwrap_or(line))
-    }
 }
 
 fn variable(line: &str, lines: &mut Lines<'_>) -> Result<(String, String), &'static str> {
@@ -116,19 +101,18 @@ fn unquoted(value: &str) -> &str {
 /// A value up to its closing quote, perhaps on a later line. Without one, only the opening
 /// line is lost.
 fn quoted(first: &str, quote: char, lines: &mut Lines<'_>) -> Result<String, &'static str> {
-    let (rest, number) = (lines.rest, lines.number);
-    let (mut value, mut line) = (String::new(), first);
+    let (mut value, mut line, later) = (String::new(), first, lines.clone());
     loop {
         if let Some(after) = until_quote(line, quote, &mut value) {
             let after = after.trim();
             if after.is_empty() || after.starts_with('#') {
                 return Ok(value);
             }
-            (lines.rest, lines.number) = (rest, number);
+            *lines = later;
             return Err("unexpected text after the closing quote; the line is ignored");
         }
-        let Some(next) = lines.next() else {
-            (lines.rest, lines.number) = (rest, number);
+        let Some((_, next)) = lines.next() else {
+            *lines = later;
             return Err("unclosed quote; the line is ignored");
         };
         value.push('\n');

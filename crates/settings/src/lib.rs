@@ -9,8 +9,6 @@
 mod check;
 mod duration;
 pub mod env_file;
-mod field;
-mod likeness;
 mod node;
 mod problem;
 mod reader;
@@ -21,12 +19,12 @@ mod text;
 
 pub use check::{MAX_SECONDS, text_value};
 pub use duration::{Days, DurationField, Hours, Seconds, SecondsOrZero, WholeSeconds};
-pub use field::{Field, duplicates, given_twice};
-pub use likeness::nearest;
-pub use node::{Key, MAX_CONFIG_BYTES, Node, Span, Value, not_yaml};
+pub use node::{
+    Field, Key, MAX_CONFIG_BYTES, Node, Span, Value, duplicates, given_twice, not_yaml,
+};
 pub use problem::{MAX_PROBLEMS, Position, Problem, Severity, in_order};
-pub use reader::{Format, Reader, Strictness, quoted, switch};
+pub use reader::{Format, Reader, Strictness, nearest, quoted, switch};
 pub use schema::{DocumentedKey, DocumentedSection, Schema, limits_table, section, word};
-pub use scope::{Origin, Reference, Scope};
+pub use scope::{Origin, Reference, Scope, map_references};
 pub use secret::{KnownSecret, MAX_SECRETS, Secrets, looks_like_token, looks_secret};
 pub use text::{Located, Text};

@@ -3,6 +3,7 @@
 //! Scalars keep their spelling, so that `1.10` stays `1.10` where a string is wanted. The tree may
 //! hold secrets: its `Debug` shows only the kind of a value.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -62,6 +63,20 @@ pub struct Span {
     pub is_alias: bool,
 }
 
+/// A value with the name and position for its problems.
+#[derive(Debug, Clone)]
+pub struct Field<'n> {
+    /// Its dotted key, including the outer sections.
+    pub key: String,
+    /// Its position; without a value, that of its key.
+    pub position: Position,
+    /// Position for problems of a whole mapping: its name, if it has one.
+    pub owner: Position,
+    /// Number of an item in its list, from 1, if problems are reported for the list.
+    pub entry: usize,
+    pub node: &'n Node,
+}
+
 impl fmt::Debug for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}:{}", self.kind(), self.position.line, self.position.column)
@@ -107,9 +122,16 @@ impl Node {
         self.value.kind()
     }
 
-    /// Whether there is no value.
     pub fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
+    }
+
+    /// The spelling of a scalar.
+    pub fn written(&self) -> Option<&str> {
+        match &self.value {
+            Value::Bool(_, text) | Value::Number(_, text) | Value::String(text) => Some(text),
+            Value::Null | Value::List(_) | Value::Map(_) => None,
+        }
     }
 
     /// The entries of a mapping; empty for any other value.
@@ -213,12 +235,8 @@ impl Node {
 
 impl Key {
     fn from_node(node: &Node) -> Self {
-        let text = match &node.value {
-            Value::Bool(_, written) | Value::Number(_, written) => written.clone(),
-            Value::String(text) => text.clone(),
-            // No key has this name, so it is reported as unknown.
-            Value::Null | Value::List(_) | Value::Map(_) => format!("({})", node.kind()),
-        };
+        // No key has the other name, so it is reported as unknown.
+        let text = node.written().map_or_else(|| format!("({})", node.kind()), str::to_owned);
         Self { position: node.position, span: node.span, text }
     }
 }
@@ -232,6 +250,51 @@ impl Span {
             is_alias: position(raw.referenced) != position(raw.defined),
         }
     }
+}
+
+impl<'n> Field<'n> {
+    /// A value without a key, such as the whole file.
+    pub fn of(node: &'n Node) -> Self {
+        let position = node.position;
+        Self { key: String::new(), position, owner: position, entry: 0, node }
+    }
+
+    /// The value under a key of the mapping `section`.
+    pub fn within(section: &str, key: &Key, node: &'n Node) -> Self {
+        let has_own = node.position != Position::default() && !node.is_null();
+        let position = if has_own { node.position } else { key.position };
+        Self { key: dotted(section, &key.text), position, owner: position, entry: 0, node }
+    }
+
+    #[must_use]
+    pub fn item(&self, index: usize, node: &'n Node) -> Self {
+        Self { key: format!("{}[{index}]", self.key), ..Field::of(node) }
+    }
+}
+
+/// Pairs of duplicate keys in one mapping: the first, and each later one.
+pub fn duplicates(entries: &[(Key, Node)]) -> Vec<(&Key, &Key)> {
+    let mut seen: BTreeMap<&str, &Key> = BTreeMap::new();
+    let mut pairs = Vec::new();
+    for (key, _) in entries {
+        match seen.get(key.text.as_str()) {
+            Some(first) => pairs.push((*first, key)),
+            None => {
+                seen.insert(&key.text, key);
+            }
+        }
+    }
+    pairs
+}
+
+pub fn given_twice(first: &Key, second: &Key) -> Problem {
+    let (name, one, other) = (&second.text, first.position.line, second.position.line);
+    let message = format!("`{name}` is set twice, in lines {one} and {other}");
+    Problem::error(second.position, message).hint("remove one of them")
+}
+
+pub(crate) fn dotted(section: &str, name: &str) -> String {
+    if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") }
 }
 
 fn number(n: u64) -> usize {
@@ -340,19 +403,13 @@ impl<'de> Visitor<'de> for RawVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = access.next_element()? {
-            items.push(item);
-        }
-        Ok(Raw::List(items))
+        let items = std::iter::from_fn(|| access.next_element().transpose());
+        items.collect::<Result<_, _>>().map(Raw::List)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = access.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Raw::Map(entries))
+        let entries = std::iter::from_fn(|| access.next_entry().transpose());
+        entries.collect::<Result<_, _>>().map(Raw::Map)
     }
 }
 

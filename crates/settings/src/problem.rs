@@ -95,11 +95,8 @@ impl fmt::Display for Problem {
         if self.line > 0 {
             write!(f, "{}:{}: ", self.line, self.column)?;
         }
-        match (&self.section, &self.key) {
-            (Some(section), Some(key)) => write!(f, "{section}: {key}: ")?,
-            (Some(section), None) => write!(f, "{section}: ")?,
-            (None, Some(key)) => write!(f, "{key}: ")?,
-            (None, None) => {}
+        for part in [&self.section, &self.key].into_iter().flatten() {
+            write!(f, "{part}: ")?;
         }
         f.write_str(&self.message)?;
         match &self.hint {

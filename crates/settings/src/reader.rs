@@ -6,9 +6,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use crate::field::{Field, dotted, duplicates, given_twice};
-use crate::likeness::{nearest, plainly};
-use crate::node::{Key, Node, Value};
+use crate::node::{Field, Key, Node, Value, dotted, duplicates, given_twice};
 use crate::problem::{Position, Problem};
 use crate::schema::{Schema, listed, names};
 use crate::scope::{Origin, Reference, Scope};
@@ -17,6 +15,8 @@ use crate::text::Text;
 
 /// Maximum quoted characters of a wrong value.
 const MAX_QUOTED: usize = 40;
+/// Minimum similarity of a suggestion.
+const LEAST_LIKENESS: f64 = 0.84;
 
 /// Reader of values with this `format`, which replaces the rules for its type.
 pub type Format = (&'static str, fn(&mut Reader<'_>, &Json, &Field<'_>) -> Option<Json>);
@@ -137,14 +137,15 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Adds an error with a hint; returns `None`.
-    pub fn refuse_hinted<T>(
+    /// Adds an error with an optional hint; returns `None`.
+    pub fn refuse_hinted<'h, T>(
         &mut self,
         field: &Field<'_>,
         message: impl Into<String>,
-        hint: impl Into<String>,
+        hint: impl Into<Option<&'h str>>,
     ) -> Option<T> {
-        self.report(&field.key, Problem::error(field.position, message).hint(hint));
+        let hint = hint.into().map(str::to_owned);
+        self.report(&field.key, Problem { hint, ..Problem::error(field.position, message) });
         None
     }
 
@@ -415,4 +416,23 @@ pub fn quoted(text: &str) -> String {
     let short: String = text.chars().take(MAX_QUOTED).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
     format!("`{}{more}`", short.escape_debug())
+}
+
+/// The most similar known name, if any is similar enough, and its similarity: 1 if they differ
+/// only in case, underscores and hyphens.
+pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<(f64, &'k str)> {
+    let plain = plainly(name);
+    known
+        .into_iter()
+        .map(|known| {
+            let same = plainly(known) == plain;
+            (if same { 1.0 } else { strsim::jaro_winkler(known, name) }, known)
+        })
+        .filter(|(likeness, _)| *likeness >= LEAST_LIKENESS)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// A name without case, underscores and hyphens.
+fn plainly(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }

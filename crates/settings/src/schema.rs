@@ -36,11 +36,12 @@ mod published;
 mod section;
 
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema as Generated};
 use serde::de::value::Error;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde::forward_to_deserialize_any;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 pub use section::{DocumentedKey, DocumentedSection, limits_table};
 
@@ -50,11 +51,10 @@ pub struct Schema(pub(crate) Json);
 
 impl Schema {
     pub fn of<T: JsonSchema>() -> Self {
-        let mut settings = SchemaSettings::draft2020_12();
+        let simplify = RecursiveTransform(simplify);
+        let mut settings = SchemaSettings::draft2020_12().with_transform(simplify);
         settings.inline_subschemas = true;
-        let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-        simplify(&mut schema);
-        Self(schema)
+        Self(settings.into_generator().into_root_schema_for::<T>().to_value())
     }
 
     /// A mapping without keys, to which those of structs are added.
@@ -236,23 +236,26 @@ impl<'de> Deserializer<'de> for DeclaredNames<'_> {
 
 /// Normalizes equivalent forms of `schemars`: no explicit null, since a key without a value
 /// counts as missing, and words are an `enum`.
-fn simplify(schema: &mut Json) {
-    let Json::Object(keywords) = schema else { return };
-    for key in ["properties", "$defs"] {
-        let inner = keywords.get_mut(key).and_then(Json::as_object_mut);
-        inner.into_iter().flat_map(Map::values_mut).for_each(simplify);
-    }
-    for key in ["items", "additionalProperties"] {
-        keywords.get_mut(key).into_iter().for_each(simplify);
-    }
-    if let Some(words) = keywords.get("oneOf").and_then(Json::as_array) {
-        let words: Option<Vec<Json>> =
-            words.iter().map(|word| word.get("const").cloned()).collect();
-        if let Some(words) = words {
-            keywords.remove("oneOf");
-            keywords.insert("type".to_owned(), "string".into());
-            keywords.insert("enum".to_owned(), words.into());
+fn simplify(schema: &mut Generated) {
+    let Some(keywords) = schema.as_object_mut() else { return };
+    if let Some(Json::Array(alternatives)) = keywords.get_mut("anyOf") {
+        alternatives.retain(|one| one["type"] != "null");
+        if let [Json::Object(only)] = alternatives.as_mut_slice() {
+            let only = std::mem::take(only);
+            keywords.remove("anyOf");
+            keywords.insert("x-nullable".to_owned(), true.into());
+            for (key, value) in only {
+                keywords.entry(key).or_insert(value);
+            }
         }
+    }
+    let words = keywords.get("oneOf").and_then(Json::as_array);
+    let words =
+        words.and_then(|words| words.iter().map(|word| word.get("const").cloned()).collect());
+    if let Some(Json::Array(words)) = words {
+        keywords.remove("oneOf");
+        keywords.insert("type".to_owned(), "string".into());
+        keywords.insert("enum".to_owned(), words.into());
     }
     if let Some(Json::Array(types)) = keywords.get_mut("type") {
         types.retain(|kind| kind != "null");
@@ -262,17 +265,5 @@ fn simplify(schema: &mut Json) {
     }
     if let Some(Json::Array(words)) = keywords.get_mut("enum") {
         words.retain(|word| !word.is_null());
-    }
-    if let Some(Json::Array(alternatives)) = keywords.get_mut("anyOf") {
-        alternatives.retain(|one| one["type"] != "null");
-        alternatives.iter_mut().for_each(simplify);
-        if let [Json::Object(only)] = alternatives.as_mut_slice() {
-            let only = std::mem::take(only);
-            keywords.remove("anyOf");
-            keywords.insert("x-nullable".to_owned(), true.into());
-            for (key, value) in only {
-                keywords.entry(key).or_insert(value);
-            }
-        }
     }
 }

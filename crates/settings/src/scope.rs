@@ -55,21 +55,14 @@ impl Scope {
     /// Resolves every reference of a string in one pass: values are not resolved again. Returns
     /// the result, and the references in order.
     pub fn resolve(&self, written: &str) -> (String, Vec<Reference>) {
-        let (mut resolved, mut references) = (String::with_capacity(written.len()), Vec::new());
-        let mut rest = written;
-        while let Some(start) = rest.find("${") {
-            let Some(length) = rest[start + 2..].find('}') else { break };
-            let end = start + 2 + length;
-            let reference = self.look_up(rest[start + 2..end].trim());
-            resolved.push_str(&rest[..start]);
-            match reference.origin {
-                Origin::Unset => resolved.push_str(&rest[start..=end]),
-                _ => resolved.push_str(&reference.value),
-            }
+        let mut references = Vec::new();
+        let resolved = map_references(written, |whole, name| {
+            let reference = self.look_up(name.trim());
+            let is_unset = reference.origin == Origin::Unset;
+            let value = if is_unset { whole.to_owned() } else { reference.value.clone() };
             references.push(reference);
-            rest = &rest[end + 1..];
-        }
-        resolved.push_str(rest);
+            value
+        });
         (resolved, references)
     }
 
@@ -84,21 +77,19 @@ impl Scope {
     }
 
     fn named(&self, name: &str) -> Reference {
-        if name == "userHome" && self.home.is_none() {
-            return Reference::unset(name);
-        }
         if let Some(value) = self.context(name) {
             return Reference { name: name.into(), origin: Origin::Context, value };
         }
+        // No variable replaces an unknown home directory.
+        let is_home = name == "userHome";
         let name = name.strip_prefix("env:").map_or(name, str::trim);
-        for (origin, variables) in
-            [(Origin::Secrets, &self.secrets), (Origin::Process, &self.process)]
-        {
-            if let Some(value) = variables.get(name) {
-                return Reference { name: name.into(), origin, value: value.clone() };
-            }
-        }
-        Reference::unset(name)
+        let sources = [(Origin::Secrets, &self.secrets), (Origin::Process, &self.process)];
+        let found = sources
+            .into_iter()
+            .filter(|_| !is_home)
+            .find_map(|(origin, variables)| Some((origin, variables.get(name)?.clone())));
+        let (origin, value) = found.unwrap_or((Origin::Unset, String::new()));
+        Reference { name: name.into(), origin, value }
     }
 
     /// The value of a context name; `None` for any other name.
@@ -126,18 +117,26 @@ impl Scope {
     }
 }
 
+/// A text with every reference replaced, given the whole of it and what is in its braces.
+pub fn map_references(text: &str, mut replace: impl FnMut(&str, &str) -> String) -> String {
+    let (mut mapped, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(start) = rest.find("${")
+        && let Some(length) = rest[start..].find('}')
+    {
+        let (whole, after) = rest[start..].split_at(length + 1);
+        mapped.push_str(&rest[..start]);
+        mapped.push_str(&replace(whole, &whole[2..length]));
+        rest = after;
+    }
+    mapped + rest
+}
+
 impl fmt::Debug for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reference")
             .field("name", &self.name)
             .field("origin", &self.origin)
             .finish_non_exhaustive()
-    }
-}
-
-impl Reference {
-    fn unset(name: &str) -> Self {
-        Self { name: name.into(), origin: Origin::Unset, value: String::new() }
     }
 }
 

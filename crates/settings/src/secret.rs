@@ -236,14 +236,12 @@ fn embedded_secrets(text: &str) -> Vec<(String, String)> {
 fn in_address(rest: &str, found: &mut Vec<(String, String)>) {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if let Some((user_information, _)) = authority.rsplit_once('@') {
-        match user_information.split_once(':') {
-            Some((_, password)) if !password.is_empty() => {
-                found.push(("URL password".to_owned(), password.to_owned()));
-            }
-            _ if !user_information.is_empty() => {
-                found.push(("URL user".to_owned(), user_information.to_owned()));
-            }
-            _ => {}
+        let (label, secret) = match user_information.split_once(':') {
+            Some((_, password)) if !password.is_empty() => ("URL password", password),
+            _ => ("URL user", user_information),
+        };
+        if !secret.is_empty() {
+            found.push((label.to_owned(), secret.to_owned()));
         }
     }
     let Some((_, query)) = rest.split_once('?') else { return };

@@ -71,7 +71,7 @@ pub(crate) fn scope(session: &Session, home: &Home) -> Result<Scope> {
     let path = home.env_file();
     let mut secrets = match SecretPlace::of(session)? {
         SecretPlace::File => BTreeMap::new(),
-        place @ SecretPlace::Keychain => SecretsFile::open(&path, place)?.variables(),
+        place @ SecretPlace::Keychain => SecretsFile::open(&path, place)?.variables,
     };
     if let Some(text) = read_lossy(&path)? {
         secrets.extend(env_file::parse(&text).0);
@@ -105,7 +105,7 @@ pub(crate) struct SecretsFile {
     place: SecretPlace,
     text: String,
     /// Those of the text, and with the keychain also those of the file.
-    variables: BTreeMap<String, String>,
+    pub(crate) variables: BTreeMap<String, String>,
     is_changed: bool,
 }
 
@@ -130,10 +130,6 @@ impl SecretsFile {
         let text = text.unwrap_or_default();
         let (variables, _) = env_file::parse(&text);
         Ok(SecretsFile { path: path.to_owned(), place, text, variables, is_changed: false })
-    }
-
-    pub(crate) fn variables(self) -> BTreeMap<String, String> {
-        self.variables
     }
 
     /// The place, for messages.
@@ -174,11 +170,6 @@ impl SecretsFile {
             }
         }
         Ok(())
-    }
-
-    /// A file that is never written, to generate names of secrets.
-    pub(crate) fn scratch() -> Self {
-        Self::default()
     }
 
     /// Adds a value under this name, or under a similar one if the name has another value

@@ -115,21 +115,13 @@ fn is_hidden(c: char) -> bool {
         || (c.is_whitespace() && c != ' ')
 }
 
+/// A JSON string, with more characters escaped.
 fn double_quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            '\r' => quoted.push_str("\\r"),
-            c if is_hidden(c) => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
+    let escaped = |c: char| match c {
+        c if is_hidden(c) => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    Json::from(text).to_string().chars().map(escaped).collect()
 }
 
 #[cfg(test)]

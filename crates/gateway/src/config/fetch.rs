@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use settings::{Seconds, WholeSeconds, section};
@@ -85,17 +86,16 @@ pub(super) fn parse_private(text: &str) -> Option<AllowedPrivate> {
     Some(AllowedPrivate { place: private_place(before).filter(|_| is_clear)?, port: Some(port) })
 }
 
+/// One address or a CIDR network.
+pub(super) fn network(text: &str) -> Option<IpNet> {
+    let address = text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical()));
+    address.or_else(|| text.parse().ok())
+}
+
 fn private_place(text: &str) -> Option<PrivatePlace> {
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-    if let Ok(address) = bare.parse::<IpAddr>() {
-        let address = address.to_canonical();
-        return Some(PrivatePlace::Net(address, if address.is_ipv4() { 32 } else { 128 }));
-    }
-    if let Some((address, bits)) = bare.split_once('/') {
-        let address: IpAddr = address.parse().ok()?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.parse().ok().filter(|bits| *bits <= most)?;
-        return Some(PrivatePlace::Net(address, bits));
+    if let Some(network) = network(bare) {
+        return Some(PrivatePlace::Net(network.addr(), network.prefix_len()));
     }
     let name = bare.trim_end_matches('.').to_ascii_lowercase();
     let is_name = (1..=253).contains(&name.len())

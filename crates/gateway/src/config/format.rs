@@ -1,17 +1,16 @@
 //! Readers of `gateway.yaml` values with a custom format.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use gateway_store::Calendar;
 use http::Uri;
 use http::uri::Authority;
-use ipnet::IpNet;
 use lettre::message::Mailbox;
 use serde_json::Value as Json;
 use settings::{Field, Format, Reader, Value, text_value};
 
 use super::address::{self, Fault};
-use super::fetch::parse_private;
+use super::fetch::{network, parse_private};
 use super::secret::warn_of_plain_text;
 use super::{DEFAULT_LISTEN, store};
 
@@ -84,11 +83,8 @@ fn public_url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Js
     if address::is_open(&uri) {
         let message =
             "must be an https URL unless the host is this machine: keys would be sent unencrypted";
-        return reader.refuse_hinted(
-            field,
-            message,
-            "put a TLS reverse proxy in front of the service",
-        );
+        let hint = "put a TLS reverse proxy in front of the service";
+        return reader.refuse_hinted(field, message, hint);
     }
     Some(uri.to_string().into())
 }
@@ -104,7 +100,7 @@ fn listen(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> 
         Some(("localhost", port)) => format!("write `127.0.0.1:{port}`"),
         _ => "host names are not resolved here; for IPv6, write `[::1]:8930`".to_owned(),
     };
-    reader.refuse_hinted(field, format!("must be {wanted}"), hint)
+    reader.refuse_hinted(field, format!("must be {wanted}"), hint.as_str())
 }
 
 /// A secret; warns if it is written literally in the file.
@@ -159,12 +155,6 @@ fn entry(
         Some(value) => Some(value.into()),
         None => reader.refuse(field, format!("entry {} is not {wanted}", field.entry.max(1))),
     }
-}
-
-/// One address or a CIDR network.
-pub(super) fn network(text: &str) -> Option<IpNet> {
-    let address = text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical()));
-    address.or_else(|| text.parse().ok())
 }
 
 fn port(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {

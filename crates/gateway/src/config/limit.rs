@@ -8,8 +8,7 @@ use serde::{Deserialize, Deserializer};
 use settings::{Seconds, SecondsOrZero, section};
 use wire::account::{BudgetBody, PeriodWord};
 
-use super::fetch::MAX_ALLOWED;
-use super::format;
+use super::fetch::{MAX_ALLOWED, network};
 use super::price::Micros;
 use crate::budget;
 
@@ -87,6 +86,17 @@ section! {
     }
 }
 
+section! {
+    /// Limits of a media request. Every request within these limits costs the same.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Media {
+        /// Maximum number of images per request, up to 10.
+        pub max_images: u32 where 1..=10 = 1,
+        /// Maximum length of the text of a speech request, in characters.
+        pub max_text_chars: u32 where 1..=1_000_000 = 4096,
+    }
+}
+
 /// Budget of each new key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>)]
@@ -116,7 +126,7 @@ impl NewKeys {
 
 /// A reverse proxy on this machine has the connections of all clients.
 fn loopback() -> Vec<IpNet> {
-    ["127.0.0.0/8", "::1"].into_iter().filter_map(format::network).collect()
+    ["127.0.0.0/8", "::1"].into_iter().filter_map(network).collect()
 }
 
 fn none_if_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {

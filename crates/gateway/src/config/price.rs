@@ -1,10 +1,11 @@
 //! Prices of requests, in whole micro-credits: `prices`.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Map;
 use settings::section;
 
@@ -50,19 +51,37 @@ operations! {
 
 section! {
     /// Prices of requests.
-    pub(super) struct PricesFile {
+    #[derive(PartialEq, Eq)]
+    pub struct Prices {
         /// Price of each operation.
         default_micros: DefaultPrices,
         /// Prices in micro-credits by full id, alias, or glob with `*` and `?`.
+        // Exact ids first, then globs, the longest first.
+        #[serde(deserialize_with = "by_rank")]
         #[schemars(with = "BTreeMap<String, Micros>")]
         #[schemars(extend("maxProperties" = MAX_PRICES, "x-items" = "prices", "default" = null))]
-        models: Vec<(String, i64)>,
+        models: Vec<(Pattern, i64)>,
     }
 }
 
-/// `prices.default_micros`, by operation.
-#[derive(Debug, Clone, Default, Deserialize)]
-struct DefaultPrices(BTreeMap<String, i64>);
+/// `prices.default_micros`: the price of every operation.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "BTreeMap<String, i64>")]
+struct DefaultPrices(Vec<(Operation, i64)>);
+
+impl From<BTreeMap<String, i64>> for DefaultPrices {
+    fn from(given: BTreeMap<String, i64>) -> Self {
+        let price = |word: &str, default| given.get(word).copied().unwrap_or(default);
+        let all = OPERATIONS.iter();
+        Self(all.map(|(operation, word, default, _)| (*operation, price(word, *default))).collect())
+    }
+}
+
+impl Default for DefaultPrices {
+    fn default() -> Self {
+        BTreeMap::new().into()
+    }
+}
 
 impl JsonSchema for DefaultPrices {
     fn schema_name() -> Cow<'static, str> {
@@ -114,21 +133,6 @@ impl Operation {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "PricesFile")]
-pub struct Prices {
-    defaults: Vec<(Operation, i64)>,
-    /// Exact ids first, then globs, the longest first.
-    models: Vec<(Pattern, i64)>,
-}
-
-impl Default for Prices {
-    fn default() -> Self {
-        let defaults = OPERATIONS.iter().map(|(operation, _, price, _)| (*operation, *price));
-        Self { defaults: defaults.collect(), models: Vec::new() }
-    }
-}
-
 impl Prices {
     /// Price of an operation with the model of this full id.
     pub fn of(&self, operation: Operation, id: &str) -> i64 {
@@ -142,7 +146,11 @@ impl Prices {
     }
 
     pub fn default_of(&self, operation: Operation) -> i64 {
-        self.defaults.iter().find(|(known, _)| *known == operation).map_or(0, |(_, price)| *price)
+        self.default_micros
+            .0
+            .iter()
+            .find(|(known, _)| *known == operation)
+            .map_or(0, |(_, price)| *price)
     }
 
     pub fn models(&self) -> &[(Pattern, i64)] {
@@ -151,7 +159,7 @@ impl Prices {
 }
 
 /// The full id of a model, or a glob with `*` and `?`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Pattern(String);
 
 impl Pattern {
@@ -195,19 +203,10 @@ impl Pattern {
     }
 }
 
-impl From<PricesFile> for Prices {
-    fn from(file: PricesFile) -> Self {
-        let mut prices = Self::default();
-        for (operation, price) in &mut prices.defaults {
-            *price = file.default_micros.0.get(operation.as_str()).copied().unwrap_or(*price);
-        }
-        let models = file.models.into_iter().map(|(name, price)| (Pattern::new(name), price));
-        prices.models = models.collect();
-        let rank =
-            |pattern: &Pattern| (pattern.is_glob(), std::cmp::Reverse(pattern.as_str().len()));
-        prices.models.sort_by_key(|(pattern, _)| rank(pattern));
-        prices
-    }
+fn by_rank<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(Pattern, i64)>, D::Error> {
+    let mut models = Vec::<(Pattern, i64)>::deserialize(deserializer)?;
+    models.sort_by_key(|(pattern, _)| (pattern.is_glob(), Reverse(pattern.as_str().len())));
+    Ok(models)
 }
 
 #[cfg(test)]

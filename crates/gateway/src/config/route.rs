@@ -95,13 +95,7 @@ pub(super) struct Written {
     alias: Alias,
     position: Position,
     targets: Vec<WrittenTarget>,
-    order: Order,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
-    Fallback,
-    Weighted,
+    is_weighted: bool,
 }
 
 pub(super) fn written(aliases: Vec<(String, AliasFile)>, reader: &mut Reader<'_>) -> Vec<Written> {
@@ -118,7 +112,6 @@ pub(super) fn written(aliases: Vec<(String, AliasFile)>, reader: &mut Reader<'_>
             reader.refuse_key(&key, message, hint);
             continue;
         }
-        let order = if weighted == 0 { Order::Fallback } else { Order::Weighted };
         let mut distinct: Vec<WrittenTarget> = Vec::with_capacity(targets.len());
         for target in targets {
             let target = match target {
@@ -136,7 +129,8 @@ pub(super) fn written(aliases: Vec<(String, AliasFile)>, reader: &mut Reader<'_>
             distinct.push(target);
         }
         let position = reader.owner(&path);
-        read.push(Written { alias: Alias { name, ..alias }, position, targets: distinct, order });
+        let (alias, is_weighted) = (Alias { name, ..alias }, weighted > 0);
+        read.push(Written { alias, position, targets: distinct, is_weighted });
     }
     read
 }

@@ -1,14 +1,18 @@
-//! Storage: the database, generated files, and the key secret.
+//! Storage: the database, generated files, public downloads, and the key secret.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use http::Uri;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use settings::{Field, Reader, section};
+use settings::{Days, Field, Reader, section};
 
+use super::address::{self, Address};
 use super::secret::{Secret, warn_of_plain_text};
 
+const MIB: u64 = 1024 * 1024;
 const DEFAULT_DATABASE: &str = "gateway.sqlite3";
 /// Default file of the key secret, created by the program.
 pub(super) const SECRET_FILE: &str = "gateway.secret";
@@ -68,6 +72,47 @@ pub enum Artifacts {
 impl Default for Artifacts {
     fn default() -> Self {
         Self::Files { path: PathBuf::new() }
+    }
+}
+
+section! {
+    /// A URL, or a mapping. `region`, `endpoint` and the access keys apply to buckets only.
+    #[derive(PartialEq, Eq)]
+    #[schemars(extend("x-short" = "url"))]
+    pub struct Storage {
+        /// `file:PATH` or `s3://BUCKET/PREFIX`.
+        #[serde(rename = "url")]
+        #[schemars(with = "Option<String>", extend("format" = "artifacts", "default" = null))]
+        pub place: Artifacts,
+        /// How long to keep runs and their files, in days; at most 3650.
+        #[serde(rename = "days", with = "Days::<3650>")]
+        pub kept: Duration = Duration::from_hours(30 * 24),
+        /// Maximum size of a file, up to 1 GiB.
+        pub max_bytes: u64 where 1024..=(1024 * MIB) = 64 * MIB,
+        /// Region of the bucket.
+        #[schemars(extend("x-wanted" = "the region of a bucket"))]
+        pub region: String = "us-east-1".to_owned(),
+        /// URL of the S3 server, if it is not the default of the region.
+        #[serde(deserialize_with = "address::uri")]
+        #[schemars(with = "Option<Address>")]
+        pub endpoint: Option<Uri>,
+        /// Access key ID: `${NAME}`. Without it, the role of the machine is used.
+        pub access_key_id: Option<Secret>,
+        /// Secret access key: `${NAME}`.
+        pub secret_access_key: Option<Secret>,
+    }
+}
+
+section! {
+    /// Files served under `/v1/downloads`. Publish them with `agent gateway downloads publish`.
+    #[derive(PartialEq, Eq)]
+    pub struct Downloads {
+        /// Folder of the files.
+        #[schemars(extend("format" = "path", "x-wanted" = "the path of a folder"))]
+        pub folder: PathBuf = "downloads".into(),
+        /// Signing key. Needed for publishing only.
+        #[schemars(extend("format" = "path", "x-wanted" = "the path of a file"))]
+        pub key_file: PathBuf = "downloads.key".into(),
     }
 }
 
@@ -136,6 +181,24 @@ impl Default for KeySecret {
     }
 }
 
+impl Storage {
+    /// The default storage is next to the database.
+    pub(super) fn resolve(
+        &mut self,
+        reader: &mut Reader<'_>,
+        (database, folder): (&Database, &Path),
+    ) {
+        if self.access_key_id.is_some() != self.secret_access_key.is_some() {
+            let message = "has only one of `access_key_id` and `secret_access_key`";
+            let hint = "set both, or remove both to use the role of the machine";
+            reader.refuse_key("artifacts", message, hint);
+        }
+        if self.place == Artifacts::default() {
+            self.place = Artifacts::Files { path: database.folder(folder).join("artifacts") };
+        }
+    }
+}
+
 /// The URL of a database. It is never quoted, since it may hold a password.
 pub(super) fn database_format(
     reader: &mut Reader<'_>,
@@ -147,7 +210,7 @@ pub(super) fn database_format(
     if let Some(path) = value.strip_prefix("sqlite:") {
         if path.is_empty() || path.starts_with(':') || path.starts_with("//") {
             let hint = format!("write `sqlite:{DEFAULT_DATABASE}` or an absolute path");
-            return reader.refuse_hinted(field, "must name a file after `sqlite:`", hint);
+            return reader.refuse_hinted(field, "must name a file after `sqlite:`", hint.as_str());
         }
         return Some(format!("sqlite:{}", reader.expanded(path)).into());
     }

@@ -241,7 +241,10 @@ pub fn parse_entry(
     let key = Key::from(name);
     let (configured, problems) = read_server(&key, &node, scope);
     let problems = in_order(problems);
-    if let Some(configured) = configured { Ok((configured, problems)) } else { Err(problems) }
+    match configured {
+        Some(configured) => Ok((configured, problems)),
+        None => Err(problems),
+    }
 }
 
 /// Whether a name can be used for a new server: 1 to 64 letters, digits, dots, underscores and
@@ -335,7 +338,9 @@ fn read_entry(
 ) -> Option<ServerEntry> {
     let is_given = |name: &str| node.get(name).is_some_and(|node| !node.is_null());
     // Read first: it decides whether references must resolve.
-    reader.enabled = node.get("enabled").is_none_or(|node| !is_off(reader.scope, node));
+    let switched = node.get("enabled").and_then(Node::written);
+    reader.enabled =
+        switched.and_then(|written| switch(&reader.scope.resolve(written).0)) != Some(false);
     let kind = if is_given("url") {
         Some(HTTP)
     } else if is_given("command") {
@@ -369,42 +374,26 @@ fn read_entry(
     Some(ServerEntry { name: key.text.clone(), ..entry })
 }
 
-fn is_off(scope: &Scope, node: &Node) -> bool {
-    match &node.value {
-        Value::Bool(_, written) | Value::Number(_, written) | Value::String(written) => {
-            switch(&scope.resolve(written).0) == Some(false)
-        }
-        _ => false,
-    }
-}
-
 /// Whether a key applies to this kind of server. If not, adds a warning, unless the kind is
 /// unknown.
 fn is_for(reader: &mut Reader<'_>, kind: Option<&str>, key: &Key, node: &Node) -> bool {
     let kinds = schema().kinds_of(&key.text);
-    let is_other = match kind {
-        Some(kind) => !kinds.is_empty() && !kinds.contains(&kind),
-        None => !kinds.is_empty(),
-    };
-    if !is_other {
+    if kinds.is_empty() || kind.is_some_and(|kind| kinds.contains(&kind)) {
         return true;
     }
-    let is_command = kind == Some(HTTP) && key.text == "command";
     // `transport: stdio` is redundant beside a command.
-    let is_plain = matches!(&node.value, Value::String(word) if word == "stdio");
-    if kind.is_some() && !node.is_null() && !(key.text == "transport" && is_plain) {
-        let whose = if kinds.contains(&STDIO) {
-            "local servers (`command`)"
-        } else {
-            "remote servers (`url`)"
-        };
-        let (position, message) = if is_command {
-            (node.position, "is ignored because `url` is set".to_owned())
-        } else {
-            (key.position, format!("applies only to {whose}; it is ignored"))
-        };
-        reader.report(&key.text, Problem::warning(position, message));
+    let is_redundant = key.text == "transport" && node.written() == Some("stdio");
+    if kind.is_none() || node.is_null() || is_redundant {
+        return false;
     }
+    let (position, message) = match key.text.as_str() {
+        "command" => (node.position, "is ignored because `url` is set"),
+        _ if kinds.contains(&STDIO) => {
+            (key.position, "applies only to local servers (`command`); it is ignored")
+        }
+        _ => (key.position, "applies only to remote servers (`url`); it is ignored"),
+    };
+    reader.report(&key.text, Problem::warning(position, message));
     false
 }
 

@@ -30,34 +30,27 @@ fn accepted(schema: &Json) -> Json {
             result.insert(keyword.to_owned(), value.clone());
         }
     }
-    let alternatives = if let Some(alternatives) = schema["anyOf"].as_array() {
-        alternatives.iter().map(accepted).collect()
-    } else {
-        value(schema)
+    let mut alternatives: Vec<Json> = match schema["anyOf"].as_array() {
+        Some(alternatives) => alternatives.iter().map(accepted).collect(),
+        None => value(schema),
     };
-    let mut alternatives: Vec<Json> = alternatives;
-    if let Some(more) = schema.get("x-accepts") {
-        alternatives.push(more.clone());
-    }
+    alternatives.extend(schema.get("x-accepts").cloned());
     match alternatives.as_slice() {
         [Json::Object(only)] => result.extend(only.clone()),
-        _ => {
-            result.insert("anyOf".to_owned(), alternatives.into());
-        }
+        _ => drop(result.insert("anyOf".to_owned(), alternatives.into())),
     }
     Json::Object(result)
 }
 
 /// The forms of a value; a missing one is allowed.
 fn value(schema: &Json) -> Vec<Json> {
-    let bounds = |form: Json, keywords: &[&str]| {
-        let Json::Object(mut form) = form else { return form };
+    let bounds = |mut form: Json, keywords: &[&str]| {
         for keyword in keywords {
             if let Some(bound) = schema.get(*keyword) {
-                form.insert((*keyword).to_owned(), bound.clone());
+                form[*keyword] = bound.clone();
             }
         }
-        Json::Object(form)
+        form
     };
     match schema["type"].as_str().unwrap_or_default() {
         "boolean" => {

@@ -87,7 +87,7 @@ impl Shareable {
         }
         let known = credentials(&understood(name, &entry)?.secrets);
         // The file is never written: it only makes names for the references.
-        let mut secrets = SecretsFile::scratch();
+        let mut secrets = SecretsFile::default();
         let mut mover = SecretMover { name, known, secrets: &mut secrets, moved: Vec::new() };
         replace_secrets(&mut mover, "", &mut entry)?;
         let replaced = mover.moved;

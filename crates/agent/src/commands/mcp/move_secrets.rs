@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         }
         SecretPlace::File => drop(config::remove_file(&path)?),
     }
-    let variables = source.variables().len();
+    let variables = source.variables.len();
     if session.output.is_json() {
         return session.output.json(&json!({
             "to": args.to.as_str(),

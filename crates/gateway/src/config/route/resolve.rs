@@ -6,7 +6,7 @@ use settings::{Problem, Reader, nearest, quoted};
 
 use super::super::price::Prices;
 use super::super::provider::Provider;
-use super::{Alias, MAX_TARGETS, Order, Target, Written, WrittenTarget};
+use super::{Alias, MAX_TARGETS, Target, Written, WrittenTarget};
 
 /// Maximum length of a chain of aliases.
 const MAX_DEPTH: usize = 16;
@@ -71,10 +71,8 @@ impl<'w> Resolver<'_, '_, 'w> {
             return done.clone();
         }
         self.path.push(name);
-        let groups = match written.order {
-            Order::Fallback => self.in_order(written),
-            Order::Weighted => self.by_weight(written),
-        };
+        let groups =
+            if written.is_weighted { self.by_weight(written) } else { self.in_order(written) };
         self.path.pop();
         let groups = groups.filter(|groups| !groups.is_empty());
         let count = groups.iter().flatten().map(Vec::len).sum::<usize>();
@@ -93,44 +91,32 @@ impl<'w> Resolver<'_, '_, 'w> {
     }
 
     fn in_order(&mut self, written: &'w Written) -> Option<Vec<Vec<Target>>> {
-        let mut groups: Vec<Vec<Target>> = Vec::new();
+        // All of them, so that all problems are reported.
+        let found: Vec<_> = written.targets.iter().map(|named| self.one(named)).collect();
+        let mut groups = found.into_iter().collect::<Option<Vec<_>>>()?.concat();
         let mut seen = BTreeSet::new();
-        let mut is_whole = true;
-        for named in &written.targets {
-            let Some(found) = self.one(named) else {
-                is_whole = false;
-                continue;
-            };
+        for group in &mut groups {
             // Skip a model that was tried already.
-            for mut group in found {
-                group.retain(|target| seen.insert((target.provider.clone(), target.model.clone())));
-                groups.extend((!group.is_empty()).then_some(group));
-            }
+            group.retain(|target| seen.insert((target.provider.clone(), target.model.clone())));
         }
-        is_whole.then_some(groups)
+        groups.retain(|group| !group.is_empty());
+        Some(groups)
     }
 
     fn by_weight(&mut self, written: &'w Written) -> Option<Vec<Vec<Target>>> {
-        let mut group = Vec::new();
-        let mut is_whole = true;
-        for named in &written.targets {
-            let found = self.one(named);
-            let found = found.map(|groups| groups.into_iter().flatten().collect::<Vec<_>>());
-            match found.as_deref() {
-                Some([target]) => {
-                    let weight = named.weight.unwrap_or(target.weight);
-                    group.push(Target { weight, ..target.clone() });
-                }
-                Some(_) => {
-                    let message = format!("{} resolves to several models", named.shown());
-                    let hint = "a weighted target must be a single model";
-                    self.refuse(named, message, hint);
-                    is_whole = false;
-                }
-                None => is_whole = false,
+        let weighted = |named: &'w WrittenTarget| match self.one(named)?.concat().as_slice() {
+            [target] => {
+                let weight = named.weight.unwrap_or(target.weight);
+                Some(Target { weight, ..target.clone() })
             }
-        }
-        is_whole.then(|| vec![group])
+            _ => {
+                let message = format!("{} resolves to several models", named.shown());
+                self.refuse(named, message, "a weighted target must be a single model");
+                None
+            }
+        };
+        let group: Vec<_> = written.targets.iter().map(weighted).collect();
+        group.into_iter().collect::<Option<_>>().map(|group| vec![group])
     }
 
     fn refuse(&mut self, named: &WrittenTarget, message: String, hint: impl Into<String>) {

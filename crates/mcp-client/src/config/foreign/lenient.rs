@@ -18,70 +18,52 @@ pub(super) fn parse(text: &str) -> Result<Json, ForeignError> {
 
 /// Replaces comments and trailing commas by spaces, which keeps all positions.
 fn strict(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
+    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
     // The position of the last comma, while only white space has followed it.
     let mut comma: Option<usize> = None;
-    while let Some(c) = chars.next() {
-        match (c, chars.peek()) {
-            ('"', _) => {
-                comma = None;
-                plain.push('"');
-                copy_string(&mut chars, &mut plain);
+    while let Some(c) = rest.chars().next() {
+        let comment = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest[2..].find("*/").map_or(rest.len(), |at| at + 4)
+        } else {
+            0
+        };
+        match c {
+            _ if comment > 0 => {
+                let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
+                plain.extend(rest.bytes().take(comment).map(blank));
+                rest = &rest[comment..];
                 continue;
             }
-            ('/', Some('/')) => {
-                plain.push(' ');
-                while let Some(c) = chars.next_if(|c| *c != '\n') {
-                    blank(c, &mut plain);
-                }
-                continue;
-            }
-            ('/', Some('*')) => {
-                chars.next();
-                plain.push_str("  ");
-                let mut last = ' ';
-                for c in chars.by_ref() {
-                    blank(c, &mut plain);
-                    if last == '*' && c == '/' {
-                        break;
-                    }
-                    last = c;
-                }
-                continue;
-            }
-            (']' | '}', _) => {
+            ',' => comma = Some(plain.len()),
+            ']' | '}' => {
                 if let Some(at) = comma.take() {
                     plain.replace_range(at..=at, " ");
                 }
             }
-            (',', _) => comma = Some(plain.len()),
-            (c, _) if c.is_whitespace() => {}
+            c if c.is_whitespace() => {}
             _ => comma = None,
         }
-        plain.push(c);
+        let (token, after) =
+            rest.split_at(if c == '"' { length_of_string(rest) } else { c.len_utf8() });
+        plain.push_str(token);
+        rest = after;
     }
     plain
 }
 
-fn copy_string(chars: &mut impl Iterator<Item = char>, plain: &mut String) {
-    while let Some(c) = chars.next() {
-        plain.push(c);
+/// The length of the string at the start of a text, with its quotes.
+fn length_of_string(text: &str) -> usize {
+    let mut chars = text.char_indices().skip(1);
+    while let Some((at, c)) = chars.next() {
         match c {
-            '"' => return,
-            '\\' => plain.extend(chars.next()),
+            '"' => return at + 1,
+            '\\' => drop(chars.next()),
             _ => {}
         }
     }
-}
-
-/// Spaces of the same width in bytes; line breaks are kept.
-fn blank(c: char, plain: &mut String) {
-    if c == '\n' {
-        plain.push(c);
-    } else {
-        plain.extend(std::iter::repeat_n(' ', c.len_utf8()));
-    }
+    text.len()
 }
 
 #[cfg(test)]

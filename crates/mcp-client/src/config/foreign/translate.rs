@@ -1,6 +1,7 @@
 //! Conversion of one entry of another client, key by key.
 
 use serde_json::{Map, Value as Json};
+use settings::map_references;
 
 use super::super::schema;
 use super::{Found, Kind};
@@ -262,27 +263,20 @@ fn rewrite(value: &mut Json, notes: &mut Vec<String>) {
 }
 
 fn rewritten(text: &str, notes: &mut Vec<String>) -> String {
-    let (mut result, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(start) = rest.find("${") {
-        let Some(length) = rest[start..].find('}') else { break };
-        let (name, whole) = (&rest[start + 2..start + length], &rest[start..=start + length]);
-        result.push_str(&rest[..start]);
-        if let Some(id) = name.strip_prefix("input:") {
+    map_references(text, |whole, name| match name.split_once(':') {
+        Some(("input", id)) => {
             let variable = variable_of_input(id);
             notes.push(format!(
                 "set the variable `{variable}`; the editor prompted for it at each start"
             ));
-            result.push_str(&format!("${{{variable}}}"));
-        } else {
-            if name.starts_with("config:") || name.starts_with("command:") {
-                notes.push(format!("`{whole}` is not supported"));
-            }
-            result.push_str(whole);
+            format!("${{{variable}}}")
         }
-        rest = &rest[start + length + 1..];
-    }
-    result.push_str(rest);
-    result
+        Some(("config" | "command", _)) => {
+            notes.push(format!("`{whole}` is not supported"));
+            whole.to_owned()
+        }
+        _ => whole.to_owned(),
+    })
 }
 
 fn variable_of_input(id: &str) -> String {

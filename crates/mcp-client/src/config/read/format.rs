@@ -36,9 +36,11 @@ fn url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     }
     let Some(why) = fault_of_address(text.value()) else { return Some(text.into()) };
     let message = format!("must be an http or https URL with a host: {why}");
-    let hint = has_reference.then(|| "set the variable that it refers to".to_owned());
-    reader.report(&field.key, Problem { hint, ..Problem::error(field.position, message) });
-    None
+    reader.refuse_hinted(
+        field,
+        message,
+        has_reference.then_some("set the variable that it refers to"),
+    )
 }
 
 fn header_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {

@@ -3,7 +3,7 @@
 use settings::{Key, Node};
 
 /// Indentation of a level, if the file does not show it.
-pub(super) const STEP: usize = 2;
+pub(in crate::config) const STEP: usize = 2;
 
 /// The line of a key, from 0.
 fn line_of(key: &Key) -> usize {
@@ -21,39 +21,21 @@ struct Page<'t> {
     end: &'static str,
 }
 
-struct Section {
-    header: usize,
-    /// The line after its last one.
-    until: usize,
-    keys: Vec<usize>,
-    indent: usize,
-    step: usize,
-}
+/// Lines at an indentation, with a step per level.
+type Lines<'l> = &'l dyn Fn(usize, usize) -> Vec<String>;
 
-/// Adds the section with one server at the end.
-pub(super) fn section(
-    text: &str,
-    root: &Node,
-    name: &str,
-    server: &dyn Fn(usize) -> Vec<String>,
-) -> String {
+/// Adds an entry at the end of the document.
+pub(super) fn section(text: &str, root: &Node, lines: Lines<'_>) -> String {
     let page = Page::new(text);
-    let first = root.entries().first();
-    let indent = first.map_or(0, |(key, _)| column_of(key));
-    let mut added = vec![format!("{}{name}:", " ".repeat(indent))];
-    added.extend(server(indent + STEP));
-    let from = first.map_or(0, |(key, _)| line_of(key));
-    let at = if first.is_some() { page.document_end(from) } else { page.lines.len() };
-    page.with(at..at, &added)
+    let Some((key, _)) = root.entries().first() else {
+        return page.with(page.lines.len()..page.lines.len(), &lines(0, STEP));
+    };
+    let at = page.document_end(line_of(key));
+    page.with(at..at, &lines(column_of(key), STEP))
 }
 
-/// Adds the first server to an empty section.
-pub(super) fn begin(
-    text: &str,
-    root: &Node,
-    key: &Key,
-    server: &dyn Fn(usize) -> Vec<String>,
-) -> Option<String> {
+/// Adds lines below a key without a value.
+pub(super) fn begin(text: &str, key: &Key, below: Lines<'_>) -> Option<String> {
     let page = Page::new(text);
     let (head, rest) = cut_after_colon(&page, key)?;
     let (value, comment) = match rest.find('#') {
@@ -65,80 +47,12 @@ pub(super) fn begin(
     }
     let gap = if comment.is_empty() { "" } else { " " };
     let mut lines = vec![format!("{head}{gap}{comment}")];
-    let indent = root.entries().first().map_or(0, |(key, _)| column_of(key));
-    lines.extend(server(indent + STEP));
+    lines.extend(below(column_of(key), STEP));
     Some(page.with(line_of(key)..line_of(key) + 1, &lines))
 }
 
-pub(super) fn append(
-    text: &str,
-    around: &[&Node],
-    section: (&Key, &Node),
-    server: &dyn Fn(usize, usize) -> Vec<String>,
-) -> Option<String> {
-    let page = Page::new(text);
-    let section = Section::of(&page, around, section)?;
-    let last = section.keys.len().checked_sub(1)?;
-    let mut lines = server(section.indent, section.step);
-    // Entries separated by blank lines stay so.
-    if last > 0 && page.is_blank(section.comments_of(&page, last).checked_sub(1)?) {
-        lines.insert(0, String::new());
-    }
-    let at = section.end_of(&page, last);
-    Some(page.with(at..at, &lines))
-}
-
-/// Replaces a server; the comments above it are kept.
-pub(super) fn replace(
-    text: &str,
-    around: &[&Node],
-    section: (&Key, &Node),
-    key: &Key,
-    server: &dyn Fn(usize, usize) -> Vec<String>,
-) -> Option<String> {
-    let page = Page::new(text);
-    let section = Section::of(&page, around, section)?;
-    let index = section.keys.iter().position(|line| *line == line_of(key))?;
-    let range = section.keys[index]..section.end_of(&page, index);
-    Some(page.with(range, &server(section.indent, section.step)))
-}
-
-pub(super) fn remove(
-    text: &str,
-    around: &[&Node],
-    section: (&Key, &Node),
-    key: &Key,
-) -> Option<String> {
-    let page = Page::new(text);
-    let (section_key, section_node) = section;
-    let section = Section::of(&page, around, section)?;
-    let index = section.keys.iter().position(|line| *line == line_of(key))?;
-    let mut from = section.comments_of(&page, index);
-    let mut to = section.end_of(&page, index);
-    let is_last = index + 1 == section.keys.len();
-    // One of the blank lines around it is removed too.
-    if is_last && index > 0 && page.is_blank(from - 1) {
-        from -= 1;
-    } else if !is_last && page.is_blank(to) && (index == 0 || page.is_blank(from - 1)) {
-        to += 1;
-    }
-    if section_node.entries().len() > 1 {
-        return Some(page.with(from..to, &[]));
-    }
-    let (head, rest) = cut_after_colon(&page, section_key)?;
-    let keeps_words =
-        (section.header + 1..from).chain(to..section.until).any(|line| !page.is_blank(line));
-    let stands_last = section.until == page.document_end(section.header);
-    if rest.trim().is_empty() && !keeps_words && stands_last {
-        return Some(page.with(section.header..to, &[]));
-    }
-    let header = format!("{head} {{}}{}{}", rest.trim_end(), page.end);
-    let kept = [&page.lines[section.header + 1..from], &page.lines[to..]].concat();
-    Some(page.lines[..section.header].concat() + &header + &kept.concat())
-}
-
 /// Adds lines at the start of a mapping, indented like its keys.
-pub(in crate::config) fn first_lines_of(
+pub(super) fn first_lines_of(
     text: &str,
     key: &Key,
     node: &Node,
@@ -203,10 +117,27 @@ impl<'t> Page<'t> {
     }
 }
 
-impl Section {
+/// A block mapping that has keys.
+pub(super) struct Section<'t> {
+    page: Page<'t>,
+    key: &'t Key,
+    node: &'t Node,
+    header: usize,
+    /// The line after its last one.
+    until: usize,
+    keys: Vec<usize>,
+    indent: usize,
+    step: usize,
+}
+
+impl<'t> Section<'t> {
     /// A mapping within others; the next key of each of them also ends it.
-    fn of(page: &Page<'_>, around: &[&Node], (key, node): (&Key, &Node)) -> Option<Self> {
-        let header = line_of(key);
+    pub(super) fn of(
+        text: &'t str,
+        around: &[&Node],
+        (key, node): (&'t Key, &'t Node),
+    ) -> Option<Self> {
+        let (page, header) = (Page::new(text), line_of(key));
         let later = around.iter().flat_map(|node| node.entries()).map(|(key, _)| line_of(key));
         let until = later.filter(|line| *line > header).min();
         let until = until.unwrap_or_else(|| page.document_end(header));
@@ -222,28 +153,77 @@ impl Section {
             .filter(|inner| line_of(inner) > line_of(first))
             .and_then(|inner| column_of(inner).checked_sub(indent))
             .filter(|step| *step > 0);
-        Some(Section { header, until, keys, indent, step: step.unwrap_or(STEP) })
+        Some(Section { page, key, node, header, until, keys, indent, step: step.unwrap_or(STEP) })
+    }
+
+    /// Adds an entry after the others.
+    pub(super) fn append(&self, lines: Lines<'_>) -> Option<String> {
+        let last = self.keys.len().checked_sub(1)?;
+        let mut lines = lines(self.indent, self.step);
+        // Entries separated by blank lines stay so.
+        if last > 0 && self.page.is_blank(self.comments_of(last).checked_sub(1)?) {
+            lines.insert(0, String::new());
+        }
+        let at = self.end_of(last);
+        Some(self.page.with(at..at, &lines))
+    }
+
+    /// Replaces an entry; the comments above it are kept.
+    pub(super) fn replace(&self, key: &Key, lines: Lines<'_>) -> Option<String> {
+        let index = self.index_of(key)?;
+        let range = self.keys[index]..self.end_of(index);
+        Some(self.page.with(range, &lines(self.indent, self.step)))
+    }
+
+    pub(super) fn remove(&self, key: &Key) -> Option<String> {
+        let (page, index) = (&self.page, self.index_of(key)?);
+        let (mut from, mut to) = (self.comments_of(index), self.end_of(index));
+        let is_last = index + 1 == self.keys.len();
+        // One of the blank lines around it is removed too.
+        if is_last && index > 0 && page.is_blank(from - 1) {
+            from -= 1;
+        } else if !is_last && page.is_blank(to) && (index == 0 || page.is_blank(from - 1)) {
+            to += 1;
+        }
+        if self.node.entries().len() > 1 {
+            return Some(page.with(from..to, &[]));
+        }
+        let (head, rest) = cut_after_colon(page, self.key)?;
+        let keeps_words =
+            (self.header + 1..from).chain(to..self.until).any(|line| !page.is_blank(line));
+        let stands_last = self.until == page.document_end(self.header);
+        if rest.trim().is_empty() && !keeps_words && stands_last {
+            return Some(page.with(self.header..to, &[]));
+        }
+        let header = format!("{head} {{}}{}{}", rest.trim_end(), page.end);
+        let kept = [&page.lines[self.header + 1..from], &page.lines[to..]].concat();
+        Some(page.lines[..self.header].concat() + &header + &kept.concat())
+    }
+
+    fn index_of(&self, key: &Key) -> Option<usize> {
+        self.keys.iter().position(|line| *line == line_of(key))
     }
 
     /// The line after the last one of an entry. Comments that are not indented deeper than the
     /// name are not part of it.
-    fn end_of(&self, page: &Page<'_>, index: usize) -> usize {
+    fn end_of(&self, index: usize) -> usize {
         let until = self.keys.get(index + 1).copied().unwrap_or(self.until);
         let is_own = |line: &usize| {
-            !page.is_blank(*line) && page.comment(*line).is_none_or(|depth| depth > self.indent)
+            let comment = self.page.comment(*line);
+            !self.page.is_blank(*line) && comment.is_none_or(|depth| depth > self.indent)
         };
         (self.keys[index]..until).rev().find(is_own).map_or(until, |line| line + 1)
     }
 
     /// The first comment line of an entry, or its own line.
-    fn comments_of(&self, page: &Page<'_>, index: usize) -> usize {
+    fn comments_of(&self, index: usize) -> usize {
         let key = self.keys[index];
         let mut from = key;
-        while from > self.header + 1 && page.comment(from - 1) == Some(self.indent) {
+        while from > self.header + 1 && self.page.comment(from - 1) == Some(self.indent) {
             from -= 1;
         }
         // A commented-out entry does not describe this one.
-        let is_entry = page.lines[from..key].iter().any(|line| {
+        let is_entry = self.page.lines[from..key].iter().any(|line| {
             let words = line.trim().trim_start_matches('#').trim();
             words.ends_with(':') && !words.contains(' ')
         });

@@ -7,12 +7,7 @@ use settings::{Key, Node, Span, Value};
 use super::super::document::is_flow;
 
 /// Adds an entry at the start of a flow mapping.
-pub(in crate::config) fn insert(
-    text: &str,
-    map: &Node,
-    name: &str,
-    value: &Json,
-) -> Option<String> {
+pub(super) fn insert(text: &str, map: &Node, name: &str, value: &Json) -> Option<String> {
     if !is_flow(map, text) {
         return None;
     }
@@ -59,7 +54,7 @@ pub(super) fn remove(text: &str, map: &Node, key: &Key, node: &Node) -> Option<S
     Some(format!("{}{}", text.get(..from)?, text.get(to..)?))
 }
 
-pub(in crate::config) fn splice(text: &str, span: Span, word: &str) -> Option<String> {
+pub(super) fn splice(text: &str, span: Span, word: &str) -> Option<String> {
     let end = span.start.checked_add(span.length)?;
     Some(format!("{}{word}{}", text.get(..span.start)?, text.get(end..)?))
 }
