@@ -27,6 +27,31 @@ const SLACK: Duration = Duration::from_secs(30);
 const AT_ONCE: usize = 6;
 const SECRET: &str = "open-sesame-4711";
 
+/// These wait for ever and end by a limit; a busy machine may be slow in everything else.
+const SILENT: [Behaviour; 14] = [
+    Behaviour::CallSilent,
+    Behaviour::ContentLengthFrames,
+    Behaviour::Deaf,
+    Behaviour::EndlessLine,
+    Behaviour::InitializeSilent,
+    Behaviour::MissingId,
+    Behaviour::OnlyUnknownId,
+    Behaviour::PingDisturbs,
+    Behaviour::ResultNullId,
+    Behaviour::Reversed,
+    Behaviour::SlowDrip,
+    Behaviour::SlowHeaders,
+    Behaviour::SseForever,
+    Behaviour::SseNoEndpoint,
+];
+/// These end by the time limit of the whole call.
+const ACTIVE: [Behaviour; 4] = [
+    Behaviour::ProgressForever,
+    Behaviour::TaskForever,
+    Behaviour::TaskForeverStateless,
+    Behaviour::TaskOutlives,
+];
+
 /// What became of one behaviour, without anything that differs from run to run.
 struct Observation {
     name: String,
@@ -99,32 +124,8 @@ async fn tell(cases: impl Iterator<Item = (Behaviour, ServerEntry, Option<HttpPe
 }
 
 async fn run(behaviour: Behaviour, mut entry: ServerEntry) -> Observation {
-    // Only what waits for ever ends by a limit; a busy machine may be slow in everything else.
-    let silent = [
-        Behaviour::CallSilent,
-        Behaviour::ContentLengthFrames,
-        Behaviour::Deaf,
-        Behaviour::EndlessLine,
-        Behaviour::InitializeSilent,
-        Behaviour::MissingId,
-        Behaviour::OnlyUnknownId,
-        Behaviour::PingDisturbs,
-        Behaviour::ResultNullId,
-        Behaviour::Reversed,
-        Behaviour::SlowDrip,
-        Behaviour::SlowHeaders,
-        Behaviour::SseForever,
-        Behaviour::SseNoEndpoint,
-    ];
-    // These end by the time limit of the whole call.
-    let active = [
-        Behaviour::ProgressForever,
-        Behaviour::TaskForever,
-        Behaviour::TaskForeverStateless,
-        Behaviour::TaskOutlives,
-    ];
-    let is_silent = silent.contains(&behaviour);
-    let is_active = active.contains(&behaviour);
+    let is_silent = SILENT.contains(&behaviour);
+    let is_active = ACTIVE.contains(&behaviour);
     entry.timeout = match (is_silent, is_active) {
         (true, _) => TIMEOUT,
         (_, true) => TIMEOUT_OF_ACTIVE,

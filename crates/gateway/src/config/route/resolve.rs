@@ -104,16 +104,14 @@ impl<'w> Resolver<'_, '_, 'w> {
     }
 
     fn by_weight(&mut self, written: &'w Written) -> Option<Vec<Vec<Target>>> {
-        let weighted = |named: &'w WrittenTarget| match self.one(named)?.concat().as_slice() {
-            [target] => {
+        let weighted = |named: &'w WrittenTarget| {
+            if let [target] = self.one(named)?.concat().as_slice() {
                 let weight = named.weight.unwrap_or(target.weight);
-                Some(Target { weight, ..target.clone() })
+                return Some(Target { weight, ..target.clone() });
             }
-            _ => {
-                let message = format!("{} resolves to several models", named.shown());
-                self.refuse(named, message, "a weighted target must be a single model");
-                None
-            }
+            let message = format!("{} resolves to several models", named.shown());
+            self.refuse(named, message, "a weighted target must be a single model");
+            None
         };
         let group: Vec<_> = written.targets.iter().map(weighted).collect();
         group.into_iter().collect::<Option<_>>().map(|group| vec![group])

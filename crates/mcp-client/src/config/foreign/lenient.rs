@@ -24,8 +24,8 @@ fn strict(text: &str) -> String {
     while let Some(c) = rest.chars().next() {
         let comment = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
-        } else if rest.starts_with("/*") {
-            rest[2..].find("*/").map_or(rest.len(), |at| at + 4)
+        } else if let Some(inside) = rest.strip_prefix("/*") {
+            inside.find("*/").map_or(rest.len(), |at| at + 4)
         } else {
             0
         };
