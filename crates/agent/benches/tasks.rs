@@ -86,18 +86,17 @@ impl Setup {
         run(&["member", "create", "me", "--credit", "1000"]);
         let key = run(&["key", "create", "me", "--name", "bench", "--quiet"]);
         let mut service = bench
-            .command(["gateway", "serve"])
-            .stderr(Stdio::piped())
+            .command(["gateway", "serve", "--json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .stdin(Stdio::null())
             .spawn()
             .expect("the service starts");
-        let mut lines = BufReader::new(service.stderr.take().expect("a pipe")).lines();
-        let address = lines
-            .by_ref()
-            .map_while(Result::ok)
-            .find_map(|line| line.strip_prefix("listening on http://").map(str::to_owned))
-            .expect("the service listens");
-        std::thread::spawn(move || lines.count());
+        let mut line = String::new();
+        let output = service.stdout.take().expect("a pipe");
+        BufReader::new(output).read_line(&mut line).expect("a line");
+        let ready: Value = serde_json::from_str(&line).expect("the service prints its address");
+        let address = ready["address"].as_str().expect("an address").to_owned();
         Self { bench, upstream, service, address, key }
     }
 

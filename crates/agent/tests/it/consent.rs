@@ -300,11 +300,23 @@ fn off_and_purge_work_with_an_invalid_configuration() {
 fn on_creates_nothing_if_the_configuration_is_not_editable() {
     let agent = agent();
     fs::create_dir_all(agent.home()).unwrap();
-    fs::write(agent.home().join("config.yaml"), "{model: x}\n").unwrap();
+    let aliased = "other: &off {mode: off}\nmetrics: *off\n";
+    fs::write(agent.home().join("config.yaml"), aliased).unwrap();
     let run = agent.run(["metrics", "on"]);
     assert_eq!(run.code, 3);
     assert!(run.stderr.contains("hint: set `mode: local` under `metrics:` yourself"), "{run:?}");
     assert!(!agent.home().join("metrics").exists());
+}
+
+#[test]
+fn on_edits_a_configuration_in_flow_style() {
+    let agent = agent();
+    fs::create_dir_all(agent.home()).unwrap();
+    let file = agent.home().join("config.yaml");
+    fs::write(&file, "{model: x}\n").unwrap();
+    assert_eq!(agent.run(["metrics", "on"]).code, 0);
+    let edited = fs::read_to_string(file).unwrap();
+    assert_eq!(edited, "{\"metrics\": {\"mode\":\"local\"}, model: x}\n");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use agent_test_support::postgres::{Cluster, Database};
 
 use crate::Effort;
 use crate::load::{self, Target, percentile};
-use crate::memory::memory;
+use crate::memory::{Memory, memory};
 use crate::process::Processes;
 use crate::service::{Home, Service};
 use crate::table::{Better, Goal, Spread, row};
@@ -269,14 +269,13 @@ impl Rows {
         let own = format!("PSS {mib:.1} MiB, RSS {:.1} MiB", kib(before[0].rss) / 1024.0);
         row(&names[0], &own, &format!("nginx {theirs:.1} MiB"), &Spread::new([mib]), Some(goal));
         let mut each = Vec::new();
-        for who in [&ours, &nginx] {
+        let small = contender("SQLite", &service, Behaviour::Small, &self.sqlite);
+        for (who, small) in [(&ours, &small), (&nginx, &self.nginx(Behaviour::Small))] {
             // The first streams load code and fill caches, which the idle program does not have yet.
             let first = idle::streams(&who.target, count / 10).await;
-            tokio::time::sleep(REST).await;
-            let before = memory(&who.processes);
+            let before = settled(who, small).await;
             let open = idle::streams(&who.target, count).await;
-            tokio::time::sleep(REST).await;
-            let after = memory(&who.processes);
+            let after = settled(who, small).await;
             let streams = f64::from(u32::try_from(open.len()).expect("a number"));
             each.push(kib(after.rss.saturating_sub(before.rss)) / streams);
             drop(first);
@@ -335,6 +334,12 @@ fn models(upstream: SocketAddr) -> String {
 
 fn times(bar: f64, aim: f64) -> Goal {
     Goal { aim: Some(aim), ..Goal::times(bar) }
+}
+
+/// The memory after a few more requests: an allocator returns freed memory only while it is used.
+async fn settled(who: &Contender, small: &Contender) -> Memory {
+    load::open_loop(&small.target, 50, 2 * REST, 4).await;
+    memory(&who.processes)
 }
 
 fn contender(
