@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::process;
-use crate::setup::{self, Task};
+use crate::setup::{self, PeerFolders, Task};
 use crate::workspace::Workspace;
 
 const PROFILE: &str = "dist";
@@ -48,6 +48,7 @@ const AREAS: &[Area] = &[
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     let (areas, extra) = select(arguments)?;
+    let peers = PeerFolders::of(workspace);
     setup::run(workspace, Task::Bench)?;
     if areas.iter().any(|area| area.name == "peers") {
         setup::run(workspace, Task::Compare)?;
@@ -63,9 +64,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
         if !extra.is_empty() {
             command.arg("--").args(extra);
         }
-        if setup::has_python_validator() {
-            command.env("BENCH_PYTHON", "1");
-        }
+        command.env("BENCH_PYTHON", peers.folder("jsonschema").join("bin").join("python"));
         process::run(&mut command)?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Installs the software that tasks need and the machine lacks.
 //!
-//! The table is in `setup/requirements.rs`. Every installation prints what is missing and the
+//! The table is in `setup/requirements.toml`. Every installation prints what is missing and the
 //! command that it runs.
 
 mod peer_folders;
@@ -15,7 +15,7 @@ use crate::process;
 use crate::workspace::Workspace;
 
 pub(crate) use peer_folders::PeerFolders;
-use requirements::{APT, Importance, PYTHON_VALIDATOR, REQUIREMENTS, Requirement};
+use requirements::{APT, REQUIREMENTS, Requirement};
 pub(crate) use requirements::{Task, find_program};
 pub(crate) use weights::path as weights_path;
 
@@ -31,10 +31,7 @@ pub(crate) fn run(workspace: &Workspace, task: Task) -> Result {
         .collect();
     let access = AptAccess::probe();
     if access != AptAccess::Root {
-        let is_skipped = |needed: &Requirement| {
-            needed.uses_apt() && matches!(needed.importance, Importance::Optional)
-        };
-        missing.retain(|needed| !is_skipped(needed));
+        missing.retain(|needed| !(needed.uses_apt() && needed.optional));
     }
     if missing.is_empty() {
         println!("setup: nothing to install");
@@ -69,11 +66,6 @@ impl<'scope> Installation<'scope> {
     }
 }
 
-/// Whether the JSON Schema validator of Python is installed, for comparison.
-pub(crate) fn has_python_validator() -> bool {
-    PYTHON_VALIDATOR.succeeds()
-}
-
 fn install(requirement: &Requirement, peers: &PeerFolders) -> Result {
     println!("setup: {} is missing ({})", requirement.name, requirement.reason);
     run_first_working(&requirement.recipes(peers))
@@ -105,13 +97,11 @@ fn verify(requirement: &Requirement, peers: &PeerFolders) -> Result {
 }
 
 fn ignore_if_optional(requirement: &Requirement, failure: Failure) -> Result {
-    match requirement.importance {
-        Importance::Required => Err(failure),
-        Importance::Optional => {
-            eprintln!("{failure}\nsetup: going on without {}", requirement.name);
-            Ok(())
-        }
+    if !requirement.optional {
+        return Err(failure);
     }
+    eprintln!("{failure}\nsetup: continuing without {}", requirement.name);
+    Ok(())
 }
 
 fn run_line(line: &[String]) -> Result {
@@ -145,8 +135,9 @@ impl AptAccess {
 /// Fails with the command to run by hand if this process cannot install packages with apt.
 fn check_apt_access(missing: &[&Requirement], access: AptAccess) -> Result {
     let by_apt = || missing.iter().filter(|needed| needed.uses_apt());
-    let names: Vec<&str> = by_apt().map(|needed| needed.name).collect();
-    let packages: Vec<&str> = by_apt().flat_map(|needed| needed.packages).copied().collect();
+    let names: Vec<&str> = by_apt().map(|needed| needed.name.as_str()).collect();
+    let packages: Vec<&str> =
+        by_apt().flat_map(|needed| &needed.packages).map(String::as_str).collect();
     let failure = Failure::work(format!("missing on this machine: {}", names.join(", ")));
     match access {
         AptAccess::Root => Ok(()),

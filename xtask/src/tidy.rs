@@ -1,11 +1,11 @@
 //! `cargo xtask tidy`: checks the rules of the repository on every file that git tracks or would add.
 
-mod arrows;
 mod commands;
 mod cycles;
 mod dependencies;
 mod documents;
 mod finding;
+mod layers;
 mod markdown;
 mod sources;
 mod text;
@@ -26,7 +26,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     let metadata = workspace.resolved_metadata()?;
     let rules: [(&str, Vec<Finding>); 8] = [
         ("sources", sources::check(&tree)),
-        ("arrows", arrows::check(&tree, &metadata)),
+        ("layers", layers::check(&metadata)),
         ("cycles", cycles::check(&tree)),
         ("dependencies", dependencies::check(&tree, &metadata)),
         ("documents", documents::check(&tree, &workspace.member_folders())),

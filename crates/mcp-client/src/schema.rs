@@ -4,7 +4,6 @@
 //! possible and loosens it otherwise: the server validates the arguments by its own schema, which
 //! stays in the [`Tool`](crate::tool::Tool).
 
-mod quick_check;
 mod reference;
 mod repair_rules;
 mod root;
@@ -39,9 +38,6 @@ pub struct RepairedSchema {
 
 /// Repairs an input schema. Idempotent.
 pub fn repair(schema: &Value) -> RepairedSchema {
-    if quick_check::needs_no_repair(schema) {
-        return RepairedSchema { schema: schema.clone(), notes: Vec::new() };
-    }
     let mut log = RepairLog::default();
     let mut schema = if let Value::Object(object) = schema {
         object.clone()
@@ -57,7 +53,7 @@ pub fn repair(schema: &Value) -> RepairedSchema {
             }
         }
         repair_once(&mut schema, &mut log);
-        if !log.changed || quick_check::root_needs_no_repair(&schema) {
+        if !log.changed {
             break;
         }
     }
@@ -76,12 +72,8 @@ pub(crate) struct ModelSchema {
 impl ModelSchema {
     /// Repairs a schema; one that needs no repair is shared, not copied.
     pub(crate) fn of(schema: &Arc<Value>) -> Self {
-        let (schema, notes) = if quick_check::needs_no_repair(schema) {
-            (Arc::clone(schema), Vec::new())
-        } else {
-            let RepairedSchema { schema, notes } = repair(schema);
-            (Arc::new(schema), notes)
-        };
+        let RepairedSchema { schema: repaired, notes } = repair(schema);
+        let schema = if repaired == **schema { Arc::clone(schema) } else { Arc::new(repaired) };
         Self { compact_bytes: compact_bytes(&schema), schema, notes }
     }
 }

@@ -110,13 +110,11 @@ for _ in range(3):
     best = min(best, time.perf_counter() - start)
 print(best)
 ";
-    if std::env::var_os("BENCH_PYTHON").is_none() {
-        return;
-    }
+    let Some(python) = std::env::var_os("BENCH_PYTHON") else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("package.json");
     std::fs::write(&path, document).expect("a file");
-    let output = Command::new("python3")
+    let output = Command::new(python)
         .args(["-c", SCRIPT, &json_schema().to_string()])
         .arg(path)
         .stderr(Stdio::inherit())

@@ -28,7 +28,7 @@ impl PeerFolders {
     }
 
     /// Installs Node packages without a lock file, which would name the registry.
-    pub(super) fn npm_line(&self, folder: &str, packages: &[&str]) -> CommandLine {
+    pub(super) fn npm_line(&self, folder: &str, packages: &[impl AsRef<str>]) -> CommandLine {
         let mut line = words(&["npm", "install", "--prefix", &text(&self.folder(folder))]);
         line.extend(words(&["--no-audit", "--no-fund", "--no-package-lock", "--no-save"]));
         line.extend(words(packages));
@@ -37,7 +37,11 @@ impl PeerFolders {
 
     /// Installs Python packages into an environment, or into one folder where Python has no
     /// environments.
-    pub(super) fn venv_recipes(&self, folder: &str, packages: &[&str]) -> Vec<Vec<CommandLine>> {
+    pub(super) fn venv_recipes(
+        &self,
+        folder: &str,
+        packages: &[impl AsRef<str>],
+    ) -> Vec<Vec<CommandLine>> {
         let folder = self.folder(folder);
         let environment = words(&["python3", "-m", "venv", "--clear", &text(&folder)]);
         let python = text(&folder.join("bin").join("python"));
@@ -51,17 +55,17 @@ impl PeerFolders {
     }
 
     /// Whether all of these (`package@version`) are installed in exactly this version.
-    pub(super) fn has_node_packages(&self, folder: &str, packages: &[&str]) -> bool {
+    pub(super) fn has_node_packages(&self, folder: &str, packages: &[impl AsRef<str>]) -> bool {
         let modules = self.folder(folder).join("node_modules");
         packages.iter().all(|package| {
-            let Some((name, version)) = package.rsplit_once('@') else { return false };
+            let Some((name, version)) = package.as_ref().rsplit_once('@') else { return false };
             fs::read_to_string(modules.join(name).join("package.json"))
                 .is_ok_and(|manifest| manifest.contains(&format!("\"version\": \"{version}\"")))
         })
     }
 
     /// Whether all of these (`package==version`) are installed in exactly this version.
-    pub(super) fn has_python_packages(&self, folder: &str, packages: &[&str]) -> bool {
+    pub(super) fn has_python_packages(&self, folder: &str, packages: &[impl AsRef<str>]) -> bool {
         let folder = self.folder(folder);
         let own = folder.join("bin").join("python");
         let site = folder.join(PYTHON_SITE);
@@ -77,7 +81,7 @@ impl PeerFolders {
              sys.exit(any(version(n.split('[')[0]) != v for n, v in pairs))";
         command
             .args(["-c", program])
-            .args(packages)
+            .args(words(packages))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()
@@ -85,8 +89,8 @@ impl PeerFolders {
     }
 }
 
-fn words(words: &[&str]) -> CommandLine {
-    words.iter().map(|&word| word.to_owned()).collect()
+fn words(words: &[impl AsRef<str>]) -> CommandLine {
+    words.iter().map(|word| word.as_ref().to_owned()).collect()
 }
 
 fn text(path: &Path) -> String {

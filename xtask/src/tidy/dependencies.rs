@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_metadata::Metadata;
+use spdx::{Expression, ParseMode};
 use toml::{Table, Value};
 
 use super::finding::Finding;
@@ -78,41 +79,12 @@ impl Policy {
 
     /// Whether a licence expression can be fulfilled with licences that are allowed.
     fn allows(&self, expression: &str) -> bool {
-        let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
-        let mut words = spaced.split_whitespace().peekable();
-        self.allows_any(&mut words) && words.next().is_none()
-    }
-
-    fn allows_any(&self, words: &mut Words<'_>) -> bool {
-        let mut is_allowed = self.allows_all(words);
-        while words.next_if_eq(&"OR").is_some() {
-            is_allowed |= self.allows_all(words);
-        }
-        is_allowed
-    }
-
-    fn allows_all(&self, words: &mut Words<'_>) -> bool {
-        let mut is_allowed = self.allows_one(words);
-        while words.next_if_eq(&"AND").is_some() {
-            is_allowed &= self.allows_one(words);
-        }
-        is_allowed
-    }
-
-    fn allows_one(&self, words: &mut Words<'_>) -> bool {
-        let Some(word) = words.next() else { return false };
-        if word == "(" {
-            return self.allows_any(words) && words.next() == Some(")");
-        }
-        let mut licence = word.to_owned();
-        if words.next_if_eq(&"WITH").is_some() {
-            licence = format!("{word} WITH {}", words.next().unwrap_or_default());
-        }
-        self.licences.contains(&licence)
+        let parsed = Expression::parse_mode(expression, ParseMode::LAX);
+        parsed.is_ok_and(|parsed| {
+            parsed.evaluate(|licence| self.licences.contains(&licence.to_string()))
+        })
     }
 }
-
-type Words<'a> = std::iter::Peekable<std::str::SplitWhitespace<'a>>;
 
 #[cfg(test)]
 mod tests;

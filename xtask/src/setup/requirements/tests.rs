@@ -7,28 +7,23 @@ fn requirement(name: &str) -> &'static Requirement {
 }
 
 #[test]
-fn programs_are_installed_only_if_all_are_found() {
-    assert!(Probe::Programs(&["sh"]).succeeds());
-    assert!(!Probe::Programs(&["sh", "no-such-program"]).succeeds());
-}
-
-#[test]
-fn postgres_clients_alone_are_not_a_server() {
+fn programs_of_postgres_are_found_in_its_releases() {
     let releases = tempfile::tempdir().unwrap();
     let bin = releases.path().join("17/bin");
     fs::create_dir_all(&bin).unwrap();
-    fs::write(bin.join("psql"), "").unwrap();
-    assert!(!has_postgres_server(releases.path()));
-    for program in ["postgres", "initdb"] {
-        fs::write(bin.join(program), "").unwrap();
-    }
-    assert!(has_postgres_server(releases.path()));
-    assert!(!has_postgres_server(&releases.path().join("absent")));
+    assert_eq!(postgres_folders(releases.path()).collect::<Vec<_>>(), [bin]);
+    assert_eq!(postgres_folders(&releases.path().join("absent")).count(), 0);
 }
 
 #[test]
-fn missing_python_module_is_detected() {
-    assert!(!Probe::PythonModules(&["no_such_module"]).succeeds());
+fn packages_are_installed_only_if_all_programs_are_found() {
+    let peers = PeerFolders::under("/w".into());
+    let mut requirement: Requirement =
+        toml::from_str("name = \"x\"\nmanager = \"apt\"\nreason = \"x\"\nprograms = [\"sh\"]")
+            .unwrap();
+    assert!(requirement.is_installed(&peers));
+    requirement.programs.push("no-such-program".to_owned());
+    assert!(!requirement.is_installed(&peers));
 }
 
 #[test]
@@ -43,7 +38,8 @@ fn each_manager_has_its_install_line() {
     assert_eq!(line("cargo-nextest"), "cargo install --locked cargo-nextest");
     assert_eq!(
         line("the JSON Schema validator of Python"),
-        "python3 -m pip install --quiet jsonschema rfc3339-validator"
+        "python3 -m venv --clear /w/jsonschema && /w/jsonschema/bin/python -m pip install --quiet \
+             jsonschema==4.26.0 rfc3339-validator==0.1.4"
     );
     assert_eq!(
         line("the MCP conformance suite"),
@@ -59,13 +55,13 @@ fn each_manager_has_its_install_line() {
 
 #[test]
 fn peer_packages_have_exact_versions() {
-    for requirement in REQUIREMENTS {
+    for requirement in REQUIREMENTS.iter() {
         let separator = match requirement.manager {
-            Manager::Npm(_) => '@',
-            Manager::Venv(_) => '=',
+            Manager::Npm => '@',
+            Manager::Venv => '=',
             _ => continue,
         };
-        for package in requirement.packages {
+        for package in &requirement.packages {
             let version = package.rsplit(separator).next().unwrap();
             assert!(version.starts_with(|first: char| first.is_ascii_digit()), "{package}");
         }

@@ -1,11 +1,10 @@
-//! Packages that a member must not depend on, directly or indirectly.
+//! Rule: packages that a member must not depend on, directly or indirectly.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cargo_metadata::{DependencyKind, Metadata};
 
-use super::Member;
-use crate::tidy::finding::Finding;
+use super::finding::Finding;
 
 struct ForbiddenPackages {
     member: &'static str,
@@ -21,18 +20,45 @@ const FORBIDDEN: &[ForbiddenPackages] = &[
     },
     ForbiddenPackages {
         member: "task-loop",
-        reason: "it has no terminal and no commands",
-        packages: &["anstream", "clap", "indicatif", "reedline"],
+        reason: "it has no terminal, no commands and no service",
+        packages: &["anstream", "clap", "indicatif", "reedline", "gateway"],
+    },
+    ForbiddenPackages {
+        member: "mcp-client",
+        reason: "it is a library for any program",
+        packages: &["gateway", "task-loop", "usage-metrics"],
+    },
+    ForbiddenPackages {
+        member: "gateway",
+        reason: "the service does not contain the client",
+        packages: &["mcp-client", "task-loop", "usage-metrics"],
+    },
+    ForbiddenPackages {
+        member: "api-dialects",
+        reason: "it translates without I/O",
+        packages: &["tokio", "hyper", "reqwest", "gateway-store"],
+    },
+    ForbiddenPackages {
+        member: "web-reader",
+        reason: "it does not handle money",
+        packages: &["gateway-store", "ledger"],
+    },
+    ForbiddenPackages {
+        member: "ledger",
+        reason: "it knows no database",
+        packages: &["rusqlite", "tokio-postgres"],
+    },
+    ForbiddenPackages {
+        member: "wire",
+        reason: "it does no I/O",
+        packages: &["tokio", "hyper", "reqwest"],
     },
 ];
 
-pub(super) fn check(metadata: &Metadata, members: &[Member]) -> Vec<Finding> {
+pub(super) fn check(metadata: &Metadata) -> Vec<Finding> {
     let graph = Graph::of(metadata);
     let mut findings = Vec::new();
     for rule in FORBIDDEN {
-        let Some(member) = members.iter().find(|member| member.name == rule.member) else {
-            continue;
-        };
         for package in rule.packages {
             if let Some(chain) = graph.chain(rule.member, package) {
                 let message = format!(
@@ -41,7 +67,7 @@ pub(super) fn check(metadata: &Metadata, members: &[Member]) -> Vec<Finding> {
                     rule.reason,
                     chain.join(" → ")
                 );
-                findings.push(Finding::new(&member.manifest, 1, message));
+                findings.push(Finding::new("Cargo.lock", 1, message));
             }
         }
     }
