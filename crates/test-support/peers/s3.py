@@ -32,7 +32,12 @@ class Control(BaseHTTPRequestHandler):
     def do_POST(self):
         s3 = connect("s3", KEY["AccessKeyId"], KEY["SecretAccessKey"])
         names = [entry["Key"] for entry in s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])]
-        bodies = [s3.get_object(Bucket=BUCKET, Key=name)["Body"].read() for name in names]
+        bodies = []
+        for name in names:
+            try:
+                bodies.append(s3.get_object(Bucket=BUCKET, Key=name)["Body"].read())
+            except s3.exceptions.NoSuchKey:
+                pass  # Deleted since it was listed.
         answer = json.dumps({"objects": [base64.b64encode(body).decode() for body in bodies]})
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
