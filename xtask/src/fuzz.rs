@@ -1,16 +1,14 @@
 //! `cargo xtask fuzz`: builds the fuzz targets with the stable compiler and runs each for a while.
 //!
 //! Flags of the stable compiler add the coverage that libFuzzer needs, as cargo-fuzz does with the
-//! nightly one. The full run instruments the dependencies too; the short run of `cargo xtask ci`
-//! uses those of the test build. Interesting inputs are kept in `fuzz/corpus/<target>`, crashing
-//! ones in `fuzz/artifacts/<target>`.
+//! nightly one. Interesting inputs are kept in `fuzz/corpus/<target>`, crashing ones in
+//! `fuzz/artifacts/<target>`.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::SystemTime;
-use std::{env, fs, io};
 
 use cargo_metadata::{Metadata, TargetKind};
 
@@ -31,9 +29,6 @@ const FLAGS: &[&str] = &[
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
 ];
 
-/// Set when cargo runs this program as the compiler wrapper: see [`compile`].
-const WRAPPER_VARIABLE: &str = "XTASK_COMPILES_FOR_FUZZING";
-
 /// Time and size limits of an input.
 const LIMITS: &[&str] = &["-timeout=60", "-max_len=65536"];
 const MEMORY_MIB: u32 = 2048;
@@ -46,25 +41,6 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     let targets = targets(&workspace.metadata)?;
     let programs = build(workspace)?;
     run_targets(workspace, &programs, &targets, seconds)
-}
-
-/// Runs each target for this many seconds, with the dependencies of the test build.
-pub(crate) fn run_short(workspace: &Workspace, seconds: u32) -> Result {
-    let targets = targets(&workspace.metadata)?;
-    let programs = build_with_test_dependencies(workspace, &targets)?;
-    run_targets(workspace, &programs, &targets, seconds)
-}
-
-/// Runs the real compiler with additional flags if cargo runs this program as its wrapper.
-pub(crate) fn compile(arguments: &[OsString]) -> Option<ExitCode> {
-    env::var_os(WRAPPER_VARIABLE)?;
-    let (compiler, rest) = arguments.split_first()?;
-    let status = Command::new(compiler).args(rest).args(FLAGS).status();
-    Some(if status.is_ok_and(|status| status.success()) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
 }
 
 fn run_targets(workspace: &Workspace, programs: &Path, targets: &[String], seconds: u32) -> Result {
@@ -110,39 +86,13 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
     process::run(
         workspace
             .cargo()
-            .args(["build", "--profile", "fuzz", "-p", PACKAGE, "--target", &host, "--target-dir"])
+            .args(["build", "--profile", "fuzz", "-p", PACKAGE, "--features", "run"])
+            .args(["--target", &host, "--target-dir"])
             .arg(&target_directory)
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .env("RUSTFLAGS", FLAGS.join(" ")),
     )?;
     Ok(target_directory.join(host).join("fuzz"))
-}
-
-/// Builds the targets with the dependencies of the test build: only our crates get the flags, and
-/// `--workspace` selects the same features.
-fn build_with_test_dependencies(workspace: &Workspace, targets: &[String]) -> Result<PathBuf> {
-    let wrapper = copy_of_this_program(&workspace.target_directory().join("fuzz"))?;
-    let mut command = workspace.cargo();
-    command.args(["build", "--workspace"]);
-    for target in targets {
-        command.args(["--bin", target]);
-    }
-    process::run(command.env("RUSTC_WORKSPACE_WRAPPER", wrapper).env(WRAPPER_VARIABLE, "1"))?;
-    Ok(workspace.target_directory().join("debug"))
-}
-
-/// Earlier steps of `cargo xtask ci` replace the file of the task runner, so cargo gets a copy of
-/// the running one. Only Linux can still read a deleted executable.
-fn copy_of_this_program(folder: &Path) -> Result<PathBuf> {
-    let on_linux = Path::new("/proc/self/exe");
-    let copy = folder.join("rustc-with-coverage");
-    let copied = (|| -> io::Result<u64> {
-        let this = if on_linux.exists() { on_linux.to_path_buf() } else { env::current_exe()? };
-        fs::create_dir_all(folder)?;
-        fs::copy(this, &copy)
-    })();
-    copied.or_fail(format!("cannot copy the task runner to {}", copy.display()))?;
-    Ok(copy)
 }
 
 fn run_target(root: &Path, program: &Path, target: &str, seconds: u32) -> Result {

@@ -21,7 +21,6 @@ mod tidy;
 mod workspace;
 
 use std::env;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use failure::{Failure, Result};
@@ -33,7 +32,7 @@ The task runner of this workspace.
 Usage: cargo xtask <COMMAND> [ARGUMENTS]
 
 Commands:
-  ci [--keep-going]       Everything a change must pass: setup, fmt, tidy, clippy, docs, test, fuzz, chaos;
+  ci [--keep-going]       Everything a change must pass: setup, fmt, tidy, clippy, docs, test, chaos;
                           stops at the first failure without `--keep-going`
   test [NEXTEST ARGS]     Install what the tests need, then run all tests and documentation tests
   fuzz [SECONDS]          Run every fuzz target for SECONDS [default: 20]
@@ -63,12 +62,8 @@ Exit codes: 0 success, 1 failure, 2 usage.
 ";
 
 fn main() -> ExitCode {
-    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
-    if let Some(code) = fuzz::compile(&arguments) {
-        return code;
-    }
     let arguments: Vec<String> =
-        arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+        env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
     match dispatch(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -163,7 +163,6 @@ impl Browser {
 
 fn arguments(home: &Path, scheme: ColorScheme) -> Vec<String> {
     let mut arguments: Vec<String> = [
-        "--headless=new",
         // Tests run as root, in containers.
         "--no-sandbox",
         "--disable-gpu",
@@ -182,9 +181,11 @@ fn arguments(home: &Path, scheme: ColorScheme) -> Vec<String> {
     .map(str::to_owned)
     .into();
     arguments.push(format!("--user-data-dir={}", home.join("profile").display()));
-    if scheme == ColorScheme::Dark {
-        arguments.push("--force-dark-mode".to_owned());
-    }
+    let scheme = match scheme {
+        ColorScheme::Dark => 0,
+        ColorScheme::Light => 1,
+    };
+    arguments.push(format!("--blink-settings=preferredColorScheme={scheme}"));
     arguments
 }
 

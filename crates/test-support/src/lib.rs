@@ -18,6 +18,7 @@ pub mod command;
 pub mod disk;
 pub mod files;
 mod http;
+pub mod json_schema;
 pub mod keyring;
 pub mod mcp;
 pub mod nginx;

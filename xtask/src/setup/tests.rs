@@ -15,7 +15,7 @@ fn without_root_the_exact_command_is_printed() {
         text,
         "error: missing on this machine: chromium, chromedriver\n\
              hint: run `sudo apt-get update && sudo apt-get install -y \
-             --no-install-recommends chromium chromium-driver`"
+             --no-install-recommends chromium-headless-shell chromium-driver`"
     );
 }
 

@@ -1,5 +1,6 @@
 //! The JSON Schema of both configuration files, as an editor uses it.
 
+use agent_test_support::json_schema::JsonSchema;
 use serde_json::{Value, json};
 
 use crate::command_line::agent;
@@ -9,8 +10,7 @@ fn faults(arguments: &[&str], file: &Value) -> Vec<String> {
     let run = agent().run(arguments);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let schema: Value = serde_json::from_str(&run.stdout).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    validator.iter_errors(file).map(|error| error.instance_path().to_string()).collect()
+    JsonSchema::of(&schema).faults(file)
 }
 
 #[test]

@@ -3,22 +3,18 @@
 
 use std::sync::LazyLock;
 
-use jsonschema::Validator;
+use agent_test_support::json_schema::JsonSchema;
 use serde_json::{Value as Json, json};
 
 use super::*;
 
-static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
-    let schema = schema().published("gateway.yaml");
-    jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("{error}"))
-});
+static SCHEMA: LazyLock<JsonSchema> =
+    LazyLock::new(|| JsonSchema::of(&schema().published("gateway.yaml")));
 
 /// The paths of all errors that the validator reports for a file.
 pub(super) fn faults(yaml: &str) -> Vec<String> {
     let file = settings::Node::from_yaml(yaml).unwrap_or_else(|problem| panic!("{problem}"));
-    let file = file.to_json();
-    let paths = VALIDATOR.iter_errors(&file).map(|error| error.instance_path().to_string());
-    paths.collect()
+    SCHEMA.faults(&file.to_json())
 }
 
 #[test]

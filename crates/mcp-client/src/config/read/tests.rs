@@ -8,7 +8,7 @@ mod whole_file;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use jsonschema::Validator;
+use agent_test_support::json_schema::JsonSchema;
 use settings::{DocumentedKey, DocumentedSection};
 
 use super::super::{
@@ -46,16 +46,14 @@ fn scope() -> Scope {
     }
 }
 
-static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
-    let schema = schema().clone().named().published("mcp_servers");
-    jsonschema::validator_for(&schema).expect("a valid schema")
-});
+static SCHEMA: LazyLock<JsonSchema> =
+    LazyLock::new(|| JsonSchema::of(&schema().clone().named().published("mcp_servers")));
 
 /// The paths of all errors that the published schema has for the servers of a file.
 fn faults(text: &str) -> Vec<String> {
     let root = Node::from_yaml(text).expect("YAML");
     let servers = root.get(ROOT).map(Node::to_json).unwrap_or_default();
-    VALIDATOR.iter_errors(&servers).map(|error| error.instance_path().to_string()).collect()
+    SCHEMA.faults(&servers)
 }
 
 #[test]
