@@ -194,8 +194,12 @@ fn tools_on_servers_given_by_url_are_rejected_unless_allowed() {
         ("kind: anthropic", "/v1/messages/count_tokens", "mcp_servers", &servers),
     ];
     for (kind, path, field, value) in cases {
-        let body = json!({"model": "up/echo", "max_tokens": 9, "input": "hi", field: value,
-            "messages": [{"role": "user", "content": "hi"}]});
+        let mut body = json!({"model": "up/echo", "max_tokens": 9, field: value});
+        if path.starts_with(RESPONSES) {
+            body["input"] = "hi".into();
+        } else {
+            body["messages"] = json!([{"role": "user", "content": "hi"}]);
+        }
         for is_allowed in [false, true] {
             let upstream = Upstream::start();
             let rest = if is_allowed { "remote_tools: pass\n" } else { "" };
