@@ -114,12 +114,13 @@ fn gif(bytes: &[u8]) -> Result<Image, MediaError> {
 /// A frame that may cover only a part of the image.
 fn on_canvas(frame: &gif::Frame<'_>, width: usize, height: usize) -> Vec<u8> {
     let mut canvas = vec![0; width * height * 4];
-    let (left, top) = (usize::from(frame.left), usize::from(frame.top));
+    let left = usize::from(frame.left).min(width) * 4;
     let row_bytes = usize::from(frame.width) * 4;
-    let visible = row_bytes.min(width.saturating_sub(left) * 4);
-    let rows = frame.buffer.chunks_exact(row_bytes).take(height.saturating_sub(top));
-    for (row, y) in rows.zip(top..) {
-        canvas[(y * width + left) * 4..][..visible].copy_from_slice(&row[..visible]);
+    let right = (width * 4).min(left + row_bytes);
+    let lines = canvas.chunks_exact_mut(width * 4).skip(frame.top.into());
+    // A frame without width has no rows.
+    for (line, row) in lines.zip(frame.buffer.chunks_exact(row_bytes.max(1))) {
+        line[left..right].copy_from_slice(&row[..right - left]);
     }
     canvas
 }

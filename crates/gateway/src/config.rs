@@ -119,6 +119,11 @@ section! {
         /// Providers never receive such URLs. `data:` URLs are always accepted.
         #[schemars(extend("x-type" = "`refuse` or `inline`"))]
         pub remote_images: RemoteImages,
+        /// How to handle tools on servers that a request names by URL (`server_url` in `tools`,
+        /// `mcp_servers`) and that the provider would connect to: `refuse` rejects the request;
+        /// `pass` sends them to providers, which could then reach hosts of your network.
+        #[schemars(extend("x-type" = "`refuse` or `pass`"))]
+        pub remote_tools: RemoteTools,
         /// What to do when the client disconnects after the first byte of a response: `cancel`
         /// cancels the request to the provider, `finish` reads the response to its end. The request
         /// is charged in either case.
@@ -172,6 +177,14 @@ pub enum RemoteImages {
     #[default]
     Refuse,
     Inline,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RemoteTools {
+    #[default]
+    Refuse,
+    Pass,
 }
 
 section! {

@@ -1,22 +1,23 @@
-//! Images of a conversation: their number, and those given by URL.
+//! Images of a conversation: their number, and those given by URL; tools on servers given by URL.
 //!
-//! **Invariant:** no upstream receives an address that it would fetch: it could reach hosts of the
-//! operator's network.
+//! **Invariant:** no upstream receives an address that it would fetch, unless the operator allows it
+//! for tools: it could reach hosts of the operator's network. What a provider's own tools read, such
+//! as the pages of its web search, is the provider's decision.
 
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ledger::LineageId;
-use memchr::memmem;
+use memchr::{memchr_iter, memmem};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 use web_reader::Image;
 use wire::error::Code;
 
-use crate::config::RemoteImages;
+use crate::config::{RemoteImages, RemoteTools};
 use crate::failure::{ApiError, ApiResult};
-use crate::raw_object::{Key, is_like};
+use crate::raw_object::{Key, RawObject, is_like};
 use crate::web_services::WebServices;
 
 /// Limits on the images that are fetched for one request.
@@ -30,21 +31,23 @@ pub(crate) struct Images {
     remote: usize,
     /// The first field with other content that is not inline.
     other: Option<&'static str>,
+    /// Whether a tool is on a server given by URL.
+    has_server: bool,
 }
 
 /// URL field of a content block of the Messages API.
 const SOURCE_URL: &str = "source.url";
 
 /// Fields whose value is a URL that an upstream may fetch.
-const FIELDS: [&str; 4] = ["image_url", "video_url", "audio_url", "file_url"];
+const FIELDS: [&str; 5] = ["image_url", "video_url", "audio_url", "file_url", SERVER_URL];
+/// The address of a tool's server.
+const SERVER_URL: &str = "server_url";
 
 impl Images {
     pub(crate) fn in_text(text: &str) -> ApiResult<Self> {
         let mut found = Self::default();
-        let bytes = text.as_bytes();
-        // Most conversations have none. A key may be written with escapes.
-        let may_have = [&b"_url"[..], b"_URL", b"\"source\"", b"\\u"];
-        if may_have.iter().any(|word| memmem::find(bytes, word).is_some()) {
+        // Most conversations have none.
+        if may_have_url(text.as_bytes()) {
             let mut reader = serde_json::Deserializer::from_str(text);
             Walk { found: &mut found, under: None }.deserialize(&mut reader).map_err(|error| {
                 ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {error}"))
@@ -67,7 +70,18 @@ impl Images {
             count: self.count + other.count,
             remote: self.remote + other.remote,
             other: self.other.or(other.other),
+            has_server: self.has_server || other.has_server,
         }
+    }
+
+    pub(crate) fn check_servers(self, choice: RemoteTools, field: &str) -> ApiResult<()> {
+        if !self.has_server || choice == RemoteTools::Pass {
+            return Ok(());
+        }
+        let message = format!(
+            "`{field}` names a server by URL; this service does not let providers connect to it"
+        );
+        Err(ApiError::invalid(field, message))
     }
 
     /// Whether images must be fetched; an error if that is not allowed.
@@ -114,9 +128,29 @@ impl Images {
         }
         match field {
             "image_url" => self.remote += 1,
+            SERVER_URL => self.has_server = true,
             field => self.other = Some(field),
         }
     }
+}
+
+/// Checks that a request gives a provider no server to connect to, unless that is allowed.
+pub(crate) fn check_tools(choice: RemoteTools, object: &RawObject<'_>) -> ApiResult<()> {
+    // An empty list has no key.
+    let has_server = object.all_like("mcp_servers").any(|servers| servers.contains('"'));
+    Images { has_server, ..Images::default() }.check_servers(choice, "mcp_servers")?;
+    object.all_like("tools").try_for_each(|tools| {
+        Images::in_text(tools).and_then(|found| found.check_servers(choice, "tools"))
+    })
+}
+
+/// Whether a text may have one of [`FIELDS`] or `source` as a key, in any case or with escapes.
+fn may_have_url(text: &[u8]) -> bool {
+    let is_url =
+        |at: usize| text.get(at + 1..at + 4).is_some_and(|it| it.eq_ignore_ascii_case(b"url"));
+    let words = [&b"\\u"[..], b"ce\"", b"cE\"", b"Ce\"", b"CE\""];
+    memchr_iter(b'_', text).any(is_url)
+        || words.iter().any(|word| memmem::find(text, word).is_some())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

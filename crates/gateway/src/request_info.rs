@@ -39,8 +39,4 @@ impl Route {
     pub(crate) fn is_probe(self) -> bool {
         matches!(self.operation, "healthz" | "readyz" | "metrics")
     }
-
-    pub(crate) fn is_none(self) -> bool {
-        self == Self::NONE
-    }
 }

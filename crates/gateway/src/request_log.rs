@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gateway_store::KeyRecord;
-use http::Method;
+use http::{Method, Request, Uri};
 use ledger::{HoldId, Micros, Receipt, TokenCounts};
 
 use crate::request_info::Route;
@@ -29,14 +29,13 @@ pub(crate) struct RequestLog {
     pub(crate) begun: Instant,
     peer: SocketAddr,
     method: Method,
+    uri: Uri,
     facts: Mutex<Facts>,
 }
 
 #[derive(Debug, Default)]
 struct Facts {
     is_wanted: bool,
-    /// Set only if no route matches.
-    path: Option<String>,
     caller: Option<Arc<KeyRecord>>,
     is_operator: bool,
     model: Option<Arc<str>>,
@@ -52,9 +51,15 @@ struct Facts {
 }
 
 impl RequestLog {
-    pub(crate) fn new(id: HoldId, route: Route, method: Method, peer: SocketAddr) -> Arc<Self> {
+    pub(crate) fn new<B>(
+        id: HoldId,
+        route: Route,
+        request: &Request<B>,
+        peer: SocketAddr,
+    ) -> Arc<Self> {
+        let (method, uri) = (request.method().clone(), request.uri().clone());
         let facts = Mutex::default();
-        Arc::new(Self { id, route, begun: Instant::now(), peer, method, facts })
+        Arc::new(Self { id, route, begun: Instant::now(), peer, method, uri, facts })
     }
 
     /// Runs work with this as the log of the current request.
@@ -63,11 +68,10 @@ impl RequestLog {
     }
 
     /// Notes the head of the response; the line is written when the request has ended.
-    pub(crate) fn answered(&self, status: u16, code: &'static str, path: Option<&str>) {
+    pub(crate) fn answered(&self, status: u16, code: &'static str) {
         let mut facts = self.facts();
         facts.is_wanted = true;
         (facts.status, facts.code, facts.head) = (status, code, self.begun.elapsed());
-        facts.path = path.map(sanitized_path);
     }
 
     pub(crate) fn ended(&self, receipt: &Receipt) {
@@ -103,7 +107,7 @@ impl Drop for RequestLog {
             method = %self.method,
             route = self.route.pattern,
             operation = self.route.operation,
-            path = facts.path.as_deref(),
+            path = sanitized_path(self.uri.path()),
             status = facts.status,
             code = facts.code,
             member = key.map(|key| tracing::field::display(key.member)),

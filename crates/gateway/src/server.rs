@@ -192,12 +192,10 @@ async fn answer(
     let current = edge.current.load_full();
     let Current { service, endpoints } = &*current;
     let id = clock::new_hold_id();
-    let path = request.uri().path();
-    let route = endpoints.route(path);
-    let unknown_path = route.is_none().then(|| path.to_owned());
+    let route = endpoints.route(request.uri().path());
     let method = request.method().clone();
     let dialect = dialect(route, request.headers());
-    let log = RequestLog::new(id, route, method.clone(), *peer);
+    let log = RequestLog::new(id, route, &request, *peer);
     let tracer = service.upstreams.tracer.as_ref();
     let span = tracer.and_then(|tracer| tracer.begin(request.headers()));
     let started = span.map(|_| clock::now().micros());
@@ -243,7 +241,7 @@ async fn answer(
     }
     if service.config.log.requests && !route.is_probe() {
         let code = failed.as_ref().map_or("", |Failed(error)| error.code().as_str());
-        log.answered(status, code, unknown_path.as_deref());
+        log.answered(status, code);
     }
     (response, log)
 }

@@ -2,15 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::deployment::{Deployment, Member};
+use crate::deployment::{Deployment, JOB_PRICE_MICROS, Member};
 use crate::load::{Operation, Outcome, REPEATED_MODEL, Record};
 
-/// The lease is 2 s, but a job whose step failed may be retried 5 minutes later.
-const RELEASE: Duration = Duration::from_mins(7);
+/// The lease is 2 s; the rest is for a loaded machine.
+const RELEASE: Duration = Duration::from_secs(30);
+/// A research job whose step failed may be retried 5 minutes later, and holds its price until then.
+const JOB_END: Duration = Duration::from_mins(7);
+const POLL: Duration = Duration::from_millis(200);
 const PAGE: usize = 1000;
 
 /// What all rounds found.
@@ -49,8 +53,8 @@ pub(crate) fn check(
     totals: &mut Totals,
 ) -> String {
     let before = totals.violations.len();
-    if !holds_end(deployment, member) {
-        totals.violations.push(format!("{}: a hold is left after its lease", member.name));
+    if let Some(leak) = find_leak(deployment, member) {
+        totals.violations.push(format!("{}: {leak}", member.name));
     }
     let ledger = deployment.try_gateway(&["ledger", "check", "--json"]);
     if ledger.code != 0 {
@@ -124,20 +128,31 @@ fn compare(member: &Member, records: &[Record], charges: &Charges, totals: &mut 
     totals.unknown_charged += unexplained.len();
 }
 
-/// Whether the member's holds end within the lease.
-fn holds_end(deployment: &Deployment, member: &Member) -> bool {
-    let deadline = Instant::now() + RELEASE;
-    while Instant::now() < deadline {
-        let show = match &member.team {
-            Some(team) => ["team", "show", team],
-            None => ["member", "show", &member.name],
-        };
-        if deployment.gateway_json(&show)["held_micros"] == 0 {
-            return true;
+/// What is wrong with the holds that are left, if anything.
+fn find_leak(deployment: &Deployment, member: &Member) -> Option<&'static str> {
+    let show = match &member.team {
+        Some(team) => ["team", "show", team],
+        None => ["member", "show", &member.name],
+    };
+    let begun = Instant::now();
+    let mut explained = begun;
+    loop {
+        let jobs = deployment.open_jobs(member);
+        let held = deployment.gateway_json(&show)["held_micros"].as_u64();
+        if jobs == Some(0) && held == Some(0) {
+            return None;
         }
-        std::thread::sleep(Duration::from_millis(200));
+        if held.is_some() && held == jobs.map(|jobs| jobs * JOB_PRICE_MICROS) {
+            explained = Instant::now();
+        }
+        if explained.elapsed() > RELEASE {
+            return Some("a hold that is not that of an open research job is left after its lease");
+        }
+        if begun.elapsed() > JOB_END {
+            return Some("a research job does not end");
+        }
+        sleep(POLL);
     }
-    false
 }
 
 impl Charges {

@@ -16,6 +16,7 @@ use agent_test_support::postgres::{Cluster, Database};
 use agent_test_support::wait::eventually;
 use serde_json::Value;
 
+use crate::client::{Request, Response};
 use crate::process::{Process, wait_for_port};
 
 const SQLITE_DISK_BYTES: u64 = 512 * 1024 * 1024;
@@ -24,8 +25,11 @@ const POSTGRES_DISK_BYTES: u64 = 2048 * 1024 * 1024;
 const LEASE: &str = "hold_lease_seconds: 2\n";
 /// More than a round can spend.
 const CREDIT: &str = "100000";
-/// How far memory may rise above that after the first round, in MiB.
-const MAX_MEMORY_GROWTH_MIB: u64 = 64;
+pub(crate) const JOB_PRICE_MICROS: u64 = 7000;
+/// Rounds of each deployment after which memory may hardly grow.
+const WARM_UP: usize = 2;
+/// How far memory may rise above the most of the first rounds, in MiB.
+const MAX_MEMORY_GROWTH_MIB: u64 = 24;
 const START_RETRY: Duration = Duration::from_millis(200);
 const INDEXED: &str = "The sky is blue because short waves are scattered more than long ones.\n";
 const PAGE: &str = "<html><head><title>Sky</title></head><body><main><h1>Sky</h1><p>The sky is blue \
@@ -208,7 +212,7 @@ impl Deployment {
         eventually("every service is ready", || {
             self.restart_exited();
             let is_ready = |service: &Service| {
-                let request = crate::client::Request {
+                let request = Request {
                     method: "GET",
                     path: "/readyz",
                     key: "",
@@ -216,7 +220,7 @@ impl Deployment {
                     body: "",
                 };
                 matches!(request.send(service.address),
-                    crate::client::Response::Complete(answer) if answer.status == 200)
+                    Response::Complete(answer) if answer.status == 200)
             };
             let all = self.services.iter().all(is_ready);
             if !all {
@@ -224,6 +228,23 @@ impl Deployment {
             }
             all
         });
+    }
+
+    /// The number of the member's open research jobs; `None` if no service answers.
+    pub(crate) fn open_jobs(&self, member: &Member) -> Option<u64> {
+        let list = Request {
+            method: "GET",
+            path: "/v1/research/jobs?limit=100",
+            key: &member.key,
+            idempotency_key: None,
+            body: "",
+        };
+        let jobs = self.services.iter().find_map(|service| match list.send(service.address) {
+            Response::Complete(answer) if answer.status == 200 => Some(answer.json()),
+            _ => None,
+        })?;
+        let is_open = |job: &&Value| matches!(job["status"].as_str(), Some("queued" | "running"));
+        u64::try_from(jobs["data"].as_array()?.iter().filter(is_open).count()).ok()
     }
 
     pub(crate) fn record_memory(&mut self) {
@@ -239,9 +260,10 @@ impl Deployment {
     }
 
     pub(crate) fn memory_violation(&self) -> Option<String> {
-        let (first, last) = (self.memory_mib.first()?, self.memory_mib.last()?);
-        let has_grown = *last > first + MAX_MEMORY_GROWTH_MIB;
-        has_grown.then(|| format!("{} memory grew from {first} to {last} MiB", self.store))
+        let (warm, later) = self.memory_mib.split_at_checked(WARM_UP)?;
+        let (warm, most) = (warm.iter().max()?, later.iter().max()?);
+        let has_grown = *most > warm + MAX_MEMORY_GROWTH_MIB;
+        has_grown.then(|| format!("{} memory grew from {warm} to {most} MiB", self.store))
     }
 
     fn spawn_service(&self, config: &Path) -> Process {
@@ -266,7 +288,8 @@ fn configuration(
          models: {{paint: {{capabilities: [image], price_micros: 1000}}}}}}\n  \
          docs: {{kind: index, folder: files, base_url: \"https://docs.example\"}}\n\
          fetch: {{allow_private: [\"{page}\"], robots: false}}\n\
-         research: {{workers: 2, lease_seconds: 4, attempts: 100, quick: {{queries: 1, pages: 1}}}}\n\
+         research: {{workers: 2, lease_seconds: 4, attempts: 100, \
+         quick: {{queries: 1, pages: 1, price_micros: {JOB_PRICE_MICROS}}}}}\n\
          log: {{requests: false}}\n"
     )
 }

@@ -91,3 +91,6 @@ impl From<ZipError> for Error {
 fn torn(why: &dyn Display) -> Error {
     Error::Package(format!("cannot unpack the package: {why}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,3 +92,44 @@ fn decompression_bombs_are_rejected() {
     claims[frame + 5..frame + 9].copy_from_slice(&[0xff, 0xff, 0xff, 0xff]);
     assert_eq!(check(&claims), Err(TOO_LARGE));
 }
+
+/// An animation of one frame with another screen, and another place and size of the frame.
+fn moved_frame(screen: [u16; 2], frame: [u16; 4]) -> Vec<u8> {
+    let mut bytes = animation(1);
+    let descriptor = bytes.iter().rposition(|byte| *byte == b',').unwrap() + 1;
+    let write = |bytes: &mut Vec<u8>, at: usize, words: &[u16]| {
+        let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes[at..at + words.len()].copy_from_slice(&words);
+    };
+    assert_eq!(bytes[descriptor..descriptor + 8], [0, 0, 0, 0, 8, 0, 8, 0]);
+    write(&mut bytes, 6, &screen);
+    write(&mut bytes, descriptor, &frame);
+    bytes
+}
+
+#[test]
+fn frames_beyond_the_screen_of_an_animation_are_cut() {
+    let visible = |frame: [u16; 4]| {
+        let image = decode(&moved_frame([8, 8], frame)).unwrap();
+        assert_eq!(image.samples.len(), 8 * 8 * 4);
+        image.samples.chunks(4).filter(|pixel| pixel[3] != 0).count()
+    };
+    for (left, top, pixels) in
+        [(0, 0, 64), (6, 0, 16), (0, 7, 8), (6, 7, 2), (8, 0, 0), (9, 7, 0), (0, 8, 0)]
+    {
+        assert_eq!(visible([left, top, 8, 8]), pixels, "{left} {top}");
+    }
+    assert_eq!(visible([u16::MAX, u16::MAX, 8, 8]), 0);
+    assert_eq!(visible([0, 0, 64, 1]), 8, "a wide frame");
+}
+
+#[test]
+fn animations_with_impossible_sizes_are_rejected() {
+    let whole = [0, 0, 8, 8];
+    assert_eq!(check(&moved_frame([u16::MAX, u16::MAX], whole)), Err(TOO_LARGE));
+    assert_eq!(check(&moved_frame([0, 8], whole)), Err(BROKEN));
+    for empty in [[0, 0, 0, 8], [0, 0, 8, 0], [0, 0, 0, 0]] {
+        assert!(check(&moved_frame([8, 8], empty)).is_err(), "{empty:?}");
+    }
+    assert!(check(&moved_frame([8, 8], [0, 0, u16::MAX, u16::MAX])).is_err());
+}

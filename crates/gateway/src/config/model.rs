@@ -56,7 +56,7 @@ section! {
     /// How much one request may ask of a model; `None` for no cap.
     #[derive(Copy, PartialEq, Eq)]
     pub struct Caps {
-        /// Maximum number of choices (`n`) per request. A request for more is rejected.
+        /// Maximum number of choices (`n`, `best_of`) per request. A request for more is rejected.
         #[serde(rename = "max_n")]
         pub n: Option<u32> where 1..=1000,
         /// Maximum number of tokens of a response (`max_tokens`, `max_completion_tokens`,
@@ -64,7 +64,8 @@ section! {
         /// with this one.
         #[serde(rename = "max_tokens")]
         pub tokens: Option<u64> where 1..=MAX_CONTEXT,
-        /// Maximum size of a conversation in bytes of JSON, including images and earlier responses.
+        /// Maximum size of a conversation in bytes of JSON, including images, earlier responses, and
+        /// definitions of tools and formats.
         #[serde(rename = "max_message_bytes")]
         pub message_bytes: Option<u64> where 1..=(1024 * 1024 * 1024),
         /// Maximum number of images in a conversation.

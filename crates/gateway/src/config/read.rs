@@ -47,6 +47,7 @@ const CHANGEABLE: &[Comparison] = &[
     ("limits", |a, b| a.limits == b.limits),
     ("on_client_gone", |a, b| a.on_client_gone == b.on_client_gone),
     ("remote_images", |a, b| a.remote_images == b.remote_images),
+    ("remote_tools", |a, b| a.remote_tools == b.remote_tools),
     ("responses_days", |a, b| a.responses_kept == b.responses_kept),
     ("fetch", |a, b| a.fetch == b.fetch),
     ("search", |a, b| {

@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use gateway_store::Scope;
 use ledger::LineageId;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::admission::{MemberRequest, Received};
 use super::model_request::{self, AnswerForm, ModelRequest};
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
-use crate::config::{Capability, Operation, RemoteImages};
+use crate::config::{Capability, Config, Operation};
 use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::images::{self, Images, Remote};
 use crate::provider::{CHAT_PATH, COMPLETIONS_PATH};
@@ -54,8 +55,7 @@ async fn answer(request: MemberRequest, interface: Interface) -> ApiResult {
     let wants_usage = is_streamed && wants_usage(&object);
     let model = service.upstreams.resolve(&caller, &asked, Capability::Chat)?;
 
-    let (max_tokens, remote) =
-        check_conversation(service.config.remote_images, &model, &object, field)?;
+    let (max_tokens, remote) = check_conversation(&service.config, &model, &object, field)?;
     let mut request = ChatRequest {
         id: info.id,
         path,
@@ -84,7 +84,7 @@ async fn answer(request: MemberRequest, interface: Interface) -> ApiResult {
 /// Checks a conversation against the caps of its model. Returns the limit on tokens to send along,
 /// and whether images must be fetched.
 fn check_conversation(
-    policy: RemoteImages,
+    config: &Config,
     model: &Model,
     object: &RawObject<'_>,
     field: &'static str,
@@ -95,7 +95,8 @@ fn check_conversation(
         images = images.and(Images::in_text(messages)?);
         bytes += messages.len();
     }
-    let remote = images.check_remote(policy)?;
+    images::check_tools(config.remote_tools, object)?;
+    let remote = images.check_remote(config.remote_images)?;
     let conversation = Conversation { field, bytes, images: images.count };
     Ok((caps::check(&model.caps, object, &conversation)?, remote))
 }
@@ -122,10 +123,26 @@ pub(super) fn check_messages(object: &RawObject<'_>) -> ApiResult<()> {
 }
 
 fn check_prompt(object: &RawObject<'_>) -> ApiResult<()> {
+    let wrong = |message: &str| Err(ApiError::invalid("prompt", message));
     match object.raw("prompt") {
+        // Each prompt has its own answer, but the request has one price.
+        Some(_) if object.all_like("prompt").any(has_several_prompts) => {
+            wrong("`prompt` must be one prompt; send a request for each")
+        }
         Some(prompt) if prompt.starts_with(['"', '[']) => Ok(()),
-        _ => Err(ApiError::invalid("prompt", "`prompt` must be a string or a list")),
+        _ => wrong("`prompt` must be a string or a list"),
     }
+}
+
+/// A list of numbers is one prompt, of tokens.
+fn has_several_prompts(prompt: &str) -> bool {
+    let Some(items) = prompt.strip_prefix('[').map(str::trim_start) else { return false };
+    if items.starts_with(|first: char| matches!(first, '0'..='9' | '-' | ']')) {
+        return false;
+    }
+    let mut values = serde_json::Deserializer::from_str(items).into_iter::<IgnoredAny>();
+    let is_read = matches!(values.next(), Some(Ok(_)));
+    !is_read || !items[values.byte_offset()..].trim_start().starts_with(']')
 }
 
 fn wants_usage(object: &RawObject<'_>) -> bool {

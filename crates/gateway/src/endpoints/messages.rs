@@ -16,7 +16,7 @@ use super::model_request::{self, AnswerForm, ModelRequest};
 use super::web_search::MemberSearcher;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
-use crate::config::{Capability, Kind, Operation, RemoteImages};
+use crate::config::{Capability, Config, Kind, Operation};
 use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
@@ -42,7 +42,7 @@ pub(super) async fn create(request: MemberRequest) -> ApiResult {
     let model = resolve(&service.upstreams, &caller, &object)?;
     let is_streamed = object.read("stream", "a boolean")?.unwrap_or(false);
     check_max_tokens(&object)?;
-    let remote = check_conversation(service.config.remote_images, &model, &object)?;
+    let remote = check_conversation(&service.config, &model, &object)?;
 
     let mut request = MessagesRequest {
         body: bytes.clone(),
@@ -75,7 +75,7 @@ pub(super) async fn count_tokens(request: MemberRequest) -> ApiResult {
     let Received { service, info, caller, bytes, .. } = &received;
     let object = RawObject::parse(bytes)?;
     let model = resolve(&service.upstreams, caller, &object)?;
-    check_conversation(service.config.remote_images, &model, &object)?;
+    check_conversation(&service.config, &model, &object)?;
     let work = async {
         let target = model.candidates().into_iter().next();
         let is_native = |target: &&Target| target.provider.kind == Kind::Anthropic;
@@ -152,11 +152,7 @@ async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> ApiResu
 }
 
 /// Checks a conversation against the caps of its model. Returns whether images must be fetched.
-fn check_conversation(
-    policy: RemoteImages,
-    model: &Model,
-    object: &RawObject<'_>,
-) -> ApiResult<Remote> {
+fn check_conversation(config: &Config, model: &Model, object: &RawObject<'_>) -> ApiResult<Remote> {
     let mut images = Images::default();
     let mut bytes = 0;
     for field in ["messages", "system"] {
@@ -165,7 +161,8 @@ fn check_conversation(
             bytes += value.len();
         }
     }
-    let remote = images.check_sources(policy)?;
+    images::check_tools(config.remote_tools, object)?;
+    let remote = images.check_sources(config.remote_images)?;
     let conversation = Conversation { field: "messages", bytes, images: images.count };
     // The limit on tokens is always given.
     caps::check(&model.caps, object, &conversation)?;

@@ -215,6 +215,7 @@ impl PassThrough {
                     return Err(ApiError::invalid("stream", message));
                 }
                 let count = content.text("n")?.unwrap_or_else(|| "1".to_owned());
+                model.caps.n.map_or(Ok(()), |cap| caps::check_number("n", &count, cap.into()))?;
                 media.check_image_count(&count)
             }
             Capability::Speech => {

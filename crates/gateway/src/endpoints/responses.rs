@@ -25,7 +25,7 @@ use crate::billing::Billing;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::clock;
-use crate::config::{Capability, Operation, RemoteImages};
+use crate::config::{Capability, Config, Operation};
 use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
@@ -118,8 +118,7 @@ impl Asked {
             Some(previous) => Earlier::load(&service.billing.store, caller, previous).await?,
             None => Earlier::default(),
         };
-        let (max_tokens, remote) =
-            check_conversation(service.config.remote_images, &model, &object, &earlier)?;
+        let (max_tokens, remote) = check_conversation(&service.config, &model, &object, &earlier)?;
         if let Some(tokens) = max_tokens {
             fields.insert("max_output_tokens".to_owned(), tokens.into());
         }
@@ -170,7 +169,7 @@ pub(super) async fn input_tokens(request: MemberRequest) -> ApiResult {
 /// Checks a conversation, with the responses before it, against the caps of its model. Returns the
 /// limit on tokens to send along, and whether images must be fetched.
 fn check_conversation(
-    policy: RemoteImages,
+    config: &Config,
     model: &Model,
     object: &RawObject<'_>,
     earlier: &Earlier,
@@ -182,7 +181,9 @@ fn check_conversation(
         bytes += input.len();
     }
     bytes += object.all_like("instructions").map(str::len).sum::<usize>();
-    let remote = images.check_remote(policy)?;
+    images.check_servers(config.remote_tools, "input")?;
+    images::check_tools(config.remote_tools, object)?;
+    let remote = images.check_remote(config.remote_images)?;
     let conversation = Conversation { field: "input", bytes, images: images.count };
     Ok((caps::check(&model.caps, object, &conversation)?, remote))
 }

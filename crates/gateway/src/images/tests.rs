@@ -23,14 +23,18 @@ fn images_and_remote_urls_are_detected_in_every_format() {
         assert_eq!(found(&part(&chat)), (1, remote, None), "{address}");
         let responses = json!({ "type": "input_image", "image_url": address });
         assert_eq!(found(&part(&responses)), (1, remote, None), "{address}");
-        let other_case = json!({ "Image_URL": { "URL": address } });
-        assert_eq!(found(&part(&other_case)), (1, remote, None), "{address}");
+        for (outer, inner) in [("Image_URL", "URL"), ("Image_Url", "Url")] {
+            let other_case = json!({ outer: { inner: address } });
+            assert_eq!(found(&part(&other_case)), (1, remote, None), "{address}");
+        }
     }
     let elsewhere = "file:///etc/passwd";
     for (fields, name) in [
         (json!({ "video_url": { "url": elsewhere } }), "video_url"),
         (json!({ "file_url": elsewhere }), "file_url"),
         (json!({ "source": { "type": "url", "url": elsewhere } }), "source.url"),
+        (json!({ "Source": { "Url": elsewhere } }), "source.url"),
+        (json!({ "SOURCE": { "URL": elsewhere } }), "source.url"),
     ] {
         assert_eq!(found(&part(&fields)), (0, 0, Some(name)));
     }
@@ -53,7 +57,7 @@ fn urls_that_are_not_fetched_do_not_count() {
 
 #[test]
 fn remote_images_are_rejected_or_fetched_as_configured() {
-    let remote = |count: usize| Images { count, remote: count, other: None };
+    let remote = |count: usize| Images { count, remote: count, ..Images::default() };
     assert_eq!(remote(0).check_remote(RemoteImages::Refuse).unwrap(), Remote::None);
     let refused = remote(1).check_remote(RemoteImages::Refuse).unwrap_err();
     assert_eq!(refused.code(), Code::InvalidRequest);
@@ -62,4 +66,34 @@ fn remote_images_are_rejected_or_fetched_as_configured() {
     assert!(remote(MAX_FETCHED + 1).check_remote(RemoteImages::Inline).is_err());
     let other = Images { other: Some("video_url"), ..Images::default() };
     assert!(other.check_remote(RemoteImages::Inline).is_err());
+}
+
+#[test]
+fn servers_of_tools_are_rejected_unless_allowed() {
+    let check = |choice: RemoteTools, body: &Value| {
+        let body = body.to_string();
+        check_tools(choice, &RawObject::parse(body.as_bytes()).unwrap())
+    };
+    let parameters = json!({"properties": {"server_url": {"type": "string"}}});
+    for harmless in [
+        json!({}),
+        json!({"tools": [], "mcp_servers": []}),
+        json!({"tools": [{"type": "mcp", "connector_id": "x"}, {"type": "web_search"}]}),
+        json!({"tools": [{"type": "function", "name": "add", "parameters": parameters}]}),
+    ] {
+        check(RemoteTools::Refuse, &harmless).unwrap();
+    }
+    let address = "http://10.0.0.1/";
+    for (field, body) in [
+        ("mcp_servers", json!({"mcp_servers": [{"type": "url", "url": address}]})),
+        ("mcp_servers", json!({"MCP_Servers": {"a": {"url": address}}})),
+        ("tools", json!({"tools": [{"type": "mcp", "server_url": address}]})),
+        ("tools", json!({"Tools": [{"Type": "MCP", "Server_Url": address}]})),
+        ("tools", json!({"tools": [{"type": "x", "tools": [{"server_url": address}]}]})),
+    ] {
+        let refused = check(RemoteTools::Refuse, &body).unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidRequest);
+        assert!(refused.message().starts_with(&format!("`{field}` names")), "{body}");
+        check(RemoteTools::Pass, &body).unwrap();
+    }
 }

@@ -1,4 +1,4 @@
-//! What one request may ask of a model: caps, images that lead elsewhere, and large bodies.
+//! What one request may ask of a model: caps, images and tools that lead elsewhere, and large bodies.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use crate::support::{Answer, PRICE, Running};
 const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
 const MESSAGES: &str = "/v1/messages";
+const COMPLETIONS: &str = "/v1/completions";
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and more";
 
 fn chat_with(address: &str) -> Value {
@@ -105,6 +106,119 @@ fn cap_errors_of_models_and_aliases_name_field_value_and_cap() {
     ask(RESPONSES, &|_| {}).good();
     let last = upstream.completions().pop().unwrap().json();
     assert!(last["max_output_tokens"] == 50 || last["max_completion_tokens"] == 50, "{last}");
+}
+
+#[test]
+fn caps_cover_definitions_and_best_of() {
+    let upstream = Upstream::start();
+    let provider = "kind: openai, health: false, \
+        models: {echo: {max_n: 2, max_message_bytes: 400}, \
+        paint: {capabilities: [image], max_n: 2}}";
+    let service = Running::start(&with_one(&upstream, provider, ""));
+    let ada = service.holder("ada", 1000 * PRICE);
+    let ask = |path: &str, field: &str, value: &Value| {
+        let mut body = json!({"model": "up/echo", "max_tokens": 9, "prompt": "hi", "input": "hi",
+            "messages": [{"role": "user", "content": "hi"}]});
+        body[field] = value.clone();
+        service.post(path, ada.key.as_str(), &body)
+    };
+    let long = "x".repeat(500);
+    let tools = json!([{"type": "function", "name": "f", "description": long}]);
+    for (path, conversation) in
+        [(CHAT, "messages"), (MESSAGES, "messages"), (RESPONSES, "input"), (COMPLETIONS, "prompt")]
+    {
+        for field in ["tools", "Tools", "functions", "response_format", "text", "output_config"] {
+            let (status, _, message) = refusal(&ask(path, field, &tools));
+            let expected = format!("`{conversation}` with tools and formats has ");
+            assert!(status == 400 && message.starts_with(&expected), "{path} {field} {message}");
+        }
+    }
+    let (status, param, message) = refusal(&ask(COMPLETIONS, "best_of", &3.into()));
+    let expected = (400, "best_of", "`best_of` is 3; the limit of this model is 2");
+    assert_eq!((status, &*param, &*message), expected);
+    let field = |(name, value)| {
+        format!("--x\r\ncontent-disposition: form-data; name={name}\r\n\r\n{value}\r\n")
+    };
+    let form: String = [("model", "up/paint"), ("prompt", "x"), ("n", "3")].map(field).concat();
+    let request = Request::post("/v1/images/edits")
+        .header("authorization", format!("Bearer {}", ada.key.as_str()))
+        .header("content-type", "multipart/form-data; boundary=x");
+    let (status, _, message) =
+        refusal(&service.send_raw(request.body((form + "--x--\r\n").into()).unwrap()));
+    assert_eq!((status, &*message), (400, "`n` is 3; the limit of this model is 2"));
+    assert_eq!((paid(&service, &ada), upstream.completions().len()), (0, 0));
+    ask(CHAT, "tools", &json!([])).good();
+    ask(COMPLETIONS, "best_of", &2.into()).good();
+}
+
+#[test]
+fn a_completion_has_one_prompt() {
+    let upstream = Upstream::start();
+    let service = Running::start(&with_one(&upstream, PLAIN, ""));
+    let ada = service.holder("ada", 1000 * PRICE);
+    let ask = |prompt: &str| {
+        let body = format!("{{\"model\":\"up/echo\",{prompt}}}");
+        let request = Request::post(COMPLETIONS)
+            .header("authorization", format!("Bearer {}", ada.key.as_str()))
+            .header("content-type", "application/json");
+        service.send_raw(request.body(body.into_bytes()).unwrap())
+    };
+    for several in [
+        r#""prompt":["a","b"]"#,
+        r#""prompt": [ "a" , 1 ] "#,
+        r#""prompt":[[1,2],[3]]"#,
+        r#""prompt":["]", "b"]"#,
+        r#""prompt":"a","Prompt":["a","b"]"#,
+    ] {
+        let message = "`prompt` must be one prompt; send a request for each".to_owned();
+        assert_eq!(refusal(&ask(several)), (400, "prompt".to_owned(), message), "{several}");
+    }
+    assert_eq!((paid(&service, &ada), upstream.completions().len()), (0, 0));
+    let single = [r#""a""#, r#"[ "a" ]"#, "[1,2,3]", "[ [1,2] ]"];
+    for prompt in single {
+        ask(&format!("\"prompt\":{prompt}")).good();
+    }
+    assert_eq!(paid(&service, &ada), PRICE * i64::try_from(single.len()).unwrap());
+}
+
+#[test]
+fn tools_on_servers_given_by_url_are_rejected_unless_allowed() {
+    let address = "http://10.0.0.1/";
+    let tools = json!([{"type": "mcp", "server_label": "x", "server_url": address}]);
+    let servers = json!([{"type": "url", "url": address, "name": "x"}]);
+    let cases = [
+        ("kind: openai", CHAT, "tools", &tools),
+        ("kind: openai, responses: native", RESPONSES, "tools", &tools),
+        ("kind: openai, responses: native", "/v1/responses/input_tokens", "tools", &tools),
+        ("kind: anthropic", MESSAGES, "mcp_servers", &servers),
+        ("kind: anthropic", "/v1/messages/count_tokens", "mcp_servers", &servers),
+    ];
+    for (kind, path, field, value) in cases {
+        let mut body = json!({"model": "up/echo", "max_tokens": 9, field: value});
+        if path.starts_with(RESPONSES) {
+            body["input"] = "hi".into();
+        } else {
+            body["messages"] = json!([{"role": "user", "content": "hi"}]);
+        }
+        for is_allowed in [false, true] {
+            let upstream = Upstream::start();
+            let rest = if is_allowed { "remote_tools: pass\n" } else { "" };
+            let provider = format!("{kind}, models: [echo], health: false");
+            let service = Running::start(&with_one(&upstream, &provider, rest));
+            let ada = service.holder("ada", 1000 * PRICE);
+            let answer = service.post(path, ada.key.as_str(), &body);
+            if is_allowed {
+                answer.good();
+                let sent = upstream.requests().pop().unwrap().json();
+                assert_eq!(&sent[field], value, "{path}");
+            } else {
+                let (status, _, message) = refusal(&answer);
+                let expected = format!("`{field}` names a server by URL");
+                assert!(status == 400 && message.starts_with(&expected), "{path} {message}");
+                assert_eq!((paid(&service, &ada), upstream.requests().len()), (0, 0));
+            }
+        }
+    }
 }
 
 #[test]

@@ -58,10 +58,11 @@ fn log_line_has_the_caller_the_operation_and_the_charge() {
         let line = line(answer.header("x-request-id"));
         let (route, operation) =
             (format!("route=\"{path}\""), format!("operation=\"{operation}\""));
+        let path = format!("path=\"{path}\"");
         let words: &[&str] = &[
-            "method=POST", &route, &operation, "status=200", &member, &key, "model=\"up/echo\"",
-            "provider=\"up\"", "charge_micros=1000", "rule=\"answered\"", "input_tokens=",
-            "output_tokens=", "upstream_us=", "head_us=", "took_us=",
+            "method=POST", &route, &operation, &path, "status=200", &member, &key,
+            "model=\"up/echo\"", "provider=\"up\"", "charge_micros=1000", "rule=\"answered\"",
+            "input_tokens=", "output_tokens=", "upstream_us=", "head_us=", "took_us=",
         ];
         assert_has(&line, words);
         assert!(!line.contains(ada.key.secret()) && !line.contains("hello"), "{line}");
@@ -97,9 +98,10 @@ fn the_logged_operation_is_that_of_the_matched_route() {
     assert_eq!(media.status, 401);
     let route = ["route=\"/v1/media/run\"", "operation=\"media\"", "code=\"invalid_key\""];
     assert_has(&line(media.header("x-request-id")), &route);
-    let model = service.get("/v1/models/up/echo", ada.key.as_str());
+    let model = service.get("/v1/models/up/echo?secret=x", ada.key.as_str());
     assert_eq!(model.status, 200);
-    assert_has(&line(model.header("x-request-id")), &["route=\"/v1/models/{id}\""]);
+    let words = ["route=\"/v1/models/{id}\"", "path=\"/v1/models/up/echo\""];
+    assert_has(&line(model.header("x-request-id")), &words);
     let path = "/v1/messages/agk_aaaaaaaaaaaa_bbbb";
     let nothing = unknown(&service, Method::POST, path);
     assert_eq!(nothing.failure(), (404, "not_found".to_owned()));

@@ -33,8 +33,8 @@ log: {levl: info}
             "error 5:1: api_key: is not a known key (did you mean `providers.NAME.api_key`?)",
             "error 6:1: zzz: is not a known key (known keys: `listen`, `metrics_listen`, \
              `public_url`, `database`, `artifacts`, `admin_token`, `key_secret`, `providers`, \
-             `models`, `prices`, `limits`, `remote_images`, `on_client_gone`, `idempotency_hours`, \
-             `responses_days`, `hold_lease_seconds`, `time_zone`, `log`, `trace`, `alerts`, `research`, `fetch`, \
+             `models`, `prices`, `limits`, `remote_images`, `remote_tools`, `on_client_gone`, \
+             `idempotency_hours`, `responses_days`, `hold_lease_seconds`, `time_zone`, `log`, `trace`, `alerts`, `research`, `fetch`, \
              `downloads`, `media`, `search`, `mcp`)",
             "error 7:14: admin_token: the variable `ADMIN` is not set (set it in the profile's `.env` file or in the environment)",
             "error 11:15: providers.p.base_url: must be a URL that starts with `http://` or \
