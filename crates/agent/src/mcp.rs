@@ -394,9 +394,27 @@ impl McpServers {
             | ServerState::Parked { .. }
             | ServerState::NeedsSignIn { .. } => Some(match &status.failure {
                 Some(failure) => self.problem(entry, failure),
-                None => Diagnostic::peer(format!("server `{}` is {}", entry.name, status.state)),
+                None => {
+                    let state = predicate(&status.state);
+                    Diagnostic::peer(format!("server `{}` {state}", entry.name))
+                        .causes(status.state.reason().map(str::to_owned))
+                }
             }),
         }
+    }
+}
+
+/// The word for a state. Only programs read "parked".
+pub(crate) fn state_word(state: &ServerState) -> &'static str {
+    if matches!(state, ServerState::Parked { .. }) { "failed" } else { state.into_str() }
+}
+
+/// The state as the predicate of a sentence about the server.
+pub(crate) fn predicate(state: &ServerState) -> String {
+    match state {
+        ServerState::Parked { .. } => "failed".to_owned(),
+        ServerState::NeedsSignIn { .. } => "needs a sign-in".to_owned(),
+        _ => format!("is {}", state_word(state)),
     }
 }
 
