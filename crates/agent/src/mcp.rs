@@ -24,6 +24,7 @@ use mcp_client::redact::Redactor;
 use mcp_client::supervisor::{ServerState, ServerStatus};
 use mcp_client::tool_name::registered_name;
 use serde_json::{Value, json};
+use settings::Position;
 use task_loop::untrusted::{escaped, printable};
 use task_loop::{Sanitizer, nearest};
 
@@ -54,7 +55,8 @@ pub(crate) struct Servers {
     pub(crate) scope: Scope,
     /// The servers of the project, with the folder of each file.
     pub(crate) projects: BTreeMap<String, PathBuf>,
-    project_notes: Vec<String>,
+    /// Of project files, and without a line unless an entry of the profile is used instead.
+    project_notes: Vec<Problem>,
 }
 
 impl Servers {
@@ -82,29 +84,31 @@ impl Servers {
         for file in project::files(session)? {
             let path = printable(&file.path.display().to_string());
             if let Some(fault) = &file.fault {
-                self.project_notes.push(format!("{path} is not used: {fault}"));
+                self.project_notes.push(note(format!("{path} is not used: {fault}")));
                 continue;
             }
             if file.state != ApprovalState::Approved {
                 let names: Vec<&str> = file.servers.iter().map(|(name, _)| name.as_str()).collect();
-                self.project_notes.push(format!(
+                self.project_notes.push(note(format!(
                     "{path} is {}: its servers ({}) are not used; approve them with `agent mcp \
                      project --approve`",
                     file.state.as_str(),
                     names.join(", ")
-                ));
+                )));
                 continue;
             }
             let (configured, faults) = file.configured(&self.scope);
-            self.project_notes.extend(faults.into_iter().map(|fault| format!("{path}: {fault}")));
+            let faults = faults.into_iter().map(|fault| note(format!("{path}: {fault}")));
+            self.project_notes.extend(faults);
             for server in configured {
                 let name = &server.entry.name;
-                if self.entries().any(|entry| entry.name == *name)
-                    || self.problems_of(name).next().is_some()
-                {
-                    self.project_notes.push(format!(
-                        "{path}: server `{name}` is not used: another one has this name"
-                    ));
+                if let Some((line, place)) = self.place_of(name) {
+                    let message = format!(
+                        "{path}: server `{name}` is not used: another one has this name, in {}",
+                        printable(&place)
+                    );
+                    let section = Some(name.clone()).filter(|_| line > 0);
+                    self.project_notes.push(Problem { section, line, ..note(message) });
                 } else {
                     self.projects.insert(name.clone(), file.folder.clone());
                     self.parsed.servers.push(server);
@@ -112,6 +116,17 @@ impl Servers {
             }
         }
         Ok(())
+    }
+
+    /// The line and the place of a server; no line if it is in a project file.
+    fn place_of(&self, name: &str) -> Option<(usize, String)> {
+        if let Some(folder) = self.projects.get(name) {
+            return Some((0, folder.display().to_string()));
+        }
+        let own = self.parsed.servers.iter().find(|server| server.entry.name == name);
+        let invalid = || self.problems_of(name).next().map(|problem| problem.line);
+        let line = own.map(|server| server.line).or_else(invalid)?;
+        Some((line, format!("{}:{line}", self.path.display())))
     }
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = &ServerEntry> {
@@ -184,7 +199,7 @@ impl Servers {
     pub(crate) fn report_problems(&self, session: &Session) {
         self.print_problems(self.parsed.problems.iter(), session);
         for note in &self.project_notes {
-            session.output.warn(escaped(note));
+            session.output.warn(escaped(&note.message));
         }
     }
 
@@ -210,7 +225,7 @@ impl Servers {
     }
 
     pub(crate) fn problems_json(&self) -> Value {
-        let problems = self.parsed.problems.iter().map(|problem| {
+        let problems = self.parsed.problems.iter().chain(&self.project_notes).map(|problem| {
             json!({
                 "severity": if problem.is_error() { "error" } else { "warning" },
                 "line": problem.line,
@@ -223,6 +238,10 @@ impl Servers {
         });
         problems.collect()
     }
+}
+
+fn note(message: String) -> Problem {
+    Problem::warning(Position::default(), message)
 }
 
 /// A problem of a file, on one line that editors can jump to.
@@ -394,9 +413,27 @@ impl McpServers {
             | ServerState::Parked { .. }
             | ServerState::NeedsSignIn { .. } => Some(match &status.failure {
                 Some(failure) => self.problem(entry, failure),
-                None => Diagnostic::peer(format!("server `{}` is {}", entry.name, status.state)),
+                None => {
+                    let state = predicate(&status.state);
+                    Diagnostic::peer(format!("server `{}` {state}", entry.name))
+                        .causes(status.state.reason().map(str::to_owned))
+                }
             }),
         }
+    }
+}
+
+/// The word for a state. Only programs read "parked".
+pub(crate) fn state_word(state: &ServerState) -> &'static str {
+    if matches!(state, ServerState::Parked { .. }) { "failed" } else { state.into_str() }
+}
+
+/// The state as the predicate of a sentence about the server.
+pub(crate) fn predicate(state: &ServerState) -> String {
+    match state {
+        ServerState::Parked { .. } => "failed".to_owned(),
+        ServerState::NeedsSignIn { .. } => "needs a sign-in".to_owned(),
+        _ => format!("is {}", state_word(state)),
     }
 }
 

@@ -30,7 +30,7 @@ use crate::commands::parse_worker;
 use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::mcp::approval::ApprovalFile;
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{MAX_EXTRA_WAIT, McpServers, Servers};
+use crate::mcp::{MAX_EXTRA_WAIT, McpServers, Servers, predicate};
 use crate::member::Member;
 use crate::member::settings::Settings;
 use crate::metrics_recorder;
@@ -256,8 +256,13 @@ impl TaskSetup {
             matches!(status.state, ServerState::Parked { .. } | ServerState::NeedsSignIn { .. })
         });
         for status in bad {
-            let line = format!("{} is {}; its tools are unavailable", status.server, status.state);
-            self.fleet.reporter.show(self.fleet.shown.first_line(&line));
+            let (name, how) = (printable(&status.server), predicate(&status.state));
+            let why = self.fleet.shown.first_line(status.state.reason().unwrap_or_default());
+            let seconds = status.state.next_attempt_seconds();
+            let until = seconds.map(|left| format!(" until the next attempt in {left} s"));
+            let until = until.unwrap_or_default();
+            let line = format!("{name} {how}: {why}; its tools are unavailable{until}");
+            self.fleet.reporter.show(line);
         }
         Ok(())
     }

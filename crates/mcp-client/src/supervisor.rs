@@ -67,6 +67,11 @@ impl ServerState {
         }
     }
 
+    pub fn next_attempt_seconds(&self) -> Option<u64> {
+        let Self::Parked { next_try, .. } = self else { return None };
+        Some(next_try.saturating_duration_since(Instant::now()).as_secs())
+    }
+
     /// Whether the state is known: connecting has ended.
     pub fn is_settled(&self) -> bool {
         *self != Self::Connecting
@@ -79,9 +84,8 @@ impl fmt::Display for ServerState {
         if let Some(reason) = self.reason() {
             write!(f, ": {reason}")?;
         }
-        if let Self::Parked { next_try, .. } = self {
-            let wait = next_try.saturating_duration_since(Instant::now());
-            write!(f, " (next attempt in {} s)", wait.as_secs())?;
+        if let Some(seconds) = self.next_attempt_seconds() {
+            write!(f, " (next attempt in {seconds} s)")?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attachment::Attachment;
 use crate::context_window::opening;
-use crate::conversation::{Journal, Message};
+use crate::conversation::{Journal, Message, without_question};
 use crate::usage::TaskUsage;
 
 /// Maximum size of attachments in one file. Further ones are only described, so that the file
@@ -65,7 +65,7 @@ impl ToolChoice {
 }
 
 /// A line after the header. A summary replaces the messages between the opening and the last
-/// `kept`.
+/// `kept`, but not the question of a turn that it ends in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RecordLine {
@@ -278,7 +278,8 @@ impl ParsedRecord {
             RecordLine::Summary { summary, kept } => {
                 let first = opening(&self.messages);
                 let end = self.messages.len().saturating_sub(kept).max(first);
-                self.messages.splice(first..end, [Message::summary(&summary)]);
+                let span = without_question(&mut self.messages, first..end);
+                self.messages.splice(span, [Message::summary(&summary)]);
             }
         }
     }

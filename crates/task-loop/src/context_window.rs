@@ -1,12 +1,12 @@
 //! Fits a conversation into the window of its model: drops old results of tools first, then
-//! old turns, each with a note.
+//! old turns, then finished rounds of the latest turn, each with a note.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::attachment::{Attachment, MAX_IN_REQUEST, MAX_REQUEST_BYTES, MediaKind};
-use crate::conversation::{Conversation, Message};
+use crate::conversation::{Conversation, Message, without_question};
 use crate::member::MemberError;
 use crate::model::Model;
 use crate::toolbox::Definition;
@@ -58,9 +58,9 @@ impl ContextWindow {
         self.shrinks.get() <= MAX_SHRINKS
     }
 
-    /// The oldest turns to drop so that half of the window is free, if the conversation does not
-    /// fit without old results.
-    pub(crate) fn old_turns(
+    /// The oldest turns, and then the finished rounds of the latest turn, to drop so that half of
+    /// the window is free, if the conversation does not fit without old results.
+    pub(crate) fn oldest(
         &self,
         messages: &[Message],
         sent: &BTreeSet<MediaKind>,
@@ -78,15 +78,21 @@ impl ContextWindow {
         if left <= room {
             return None;
         }
-        let is_turn = |at: &usize| matches!(messages[*at], Message::User { .. });
+        let question = messages.iter().rposition(Message::is_user);
+        let is_begin = |at: &usize| match messages[*at] {
+            Message::User { .. } => true,
+            Message::Assistant { .. } => question.is_none_or(|question| question + 1 < *at),
+            _ => false,
+        };
         let mut end = first;
         while left > room / 2
-            && let Some(next) = (end + 1..messages.len()).find(is_turn)
+            && let Some(next) = (end + 1..messages.len()).find(is_begin)
         {
-            left -= sizes[end..next].iter().sum::<u64>();
+            let dropped = (end..next).filter(|at| question != Some(*at));
+            left -= dropped.map(|at| sizes[at]).sum::<u64>();
             end = next;
         }
-        (end > first).then_some(first..end)
+        (first..end).any(|at| question != Some(at)).then_some(first..end)
     }
 
     /// The end of a text that fits.
@@ -111,7 +117,9 @@ impl ContextWindow {
             }
             cut.result(&mut messages[at], 0);
         }
-        drop_old_turns(messages, &fits, &mut cut);
+        if let Some(span) = self.oldest(messages, sent) {
+            cut.oldest(messages, span);
+        }
         let mut at = 0;
         while at < messages.len() && !fits(messages) {
             cut.result(&mut messages[at], ENDS_BYTES);
@@ -139,6 +147,17 @@ impl Trimmed {
             gone -= dropped;
             self.attachments += dropped;
         }
+    }
+
+    fn oldest(&mut self, messages: &mut Vec<Message>, span: Range<usize>) {
+        let span = without_question(messages, span);
+        let text = format!(
+            "[{} earlier messages of this conversation were removed to fit the context window]",
+            span.len()
+        );
+        self.messages += span.len();
+        self.characters += messages[span.clone()].iter().map(bytes).sum::<usize>();
+        messages.splice(span, [Message::System { text }]);
     }
 
     fn result(&mut self, message: &mut Message, ends: usize) {
@@ -172,33 +191,6 @@ pub(crate) fn opening(messages: &[Message]) -> usize {
 fn latest_round(messages: &[Message]) -> usize {
     let latest = messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }));
     latest.unwrap_or(messages.len())
-}
-
-/// Drops turns from the beginning, but never the system messages nor the latest turn.
-fn drop_old_turns(
-    messages: &mut Vec<Message>,
-    fits: &dyn Fn(&[Message]) -> bool,
-    cut: &mut Trimmed,
-) {
-    let first = opening(messages);
-    let mut gone = 0;
-    while !fits(messages) {
-        let rest = &messages[first..];
-        let is_turn = |message: &Message| matches!(message, Message::User { .. });
-        let Some(next) = rest.iter().skip(1).position(is_turn).map(|at| at + 1) else { break };
-        let dropped = messages.drain(first..first + next);
-        for message in dropped {
-            gone += 1;
-            cut.characters += bytes(&message);
-        }
-    }
-    if gone > 0 {
-        cut.messages += gone;
-        let text = format!(
-            "[{gone} earlier messages of this conversation were removed to fit the context window]"
-        );
-        messages.insert(first, Message::System { text });
-    }
 }
 
 fn bytes(message: &Message) -> usize {

@@ -49,6 +49,10 @@ impl Message {
         ))
     }
 
+    pub(crate) fn is_user(&self) -> bool {
+        matches!(self, Self::User { .. })
+    }
+
     pub fn tool(id: String, name: String, text: String) -> Self {
         Self::Tool { id, name, text, attachments: Vec::new() }
     }
@@ -137,12 +141,15 @@ impl Conversation {
         self.messages.push(message);
     }
 
-    /// Replaces messages by a summary.
-    pub(crate) fn summarise(&mut self, span: Range<usize>, summary: &str) {
+    /// Replaces messages by a summary. Returns their number.
+    pub(crate) fn summarise(&mut self, span: Range<usize>, summary: &str) -> usize {
         if let Some(journal) = &mut self.journal {
             journal.summarised(summary, self.messages.len() - span.end);
         }
+        let span = without_question(&mut self.messages, span);
+        let count = span.len();
         self.messages.splice(span, [Message::summary(summary)]);
+        count
     }
 
     pub fn messages(&self) -> &[Message] {
@@ -171,7 +178,7 @@ impl Conversation {
 
     /// The model's text since the last message of the person.
     pub fn answer(&self) -> String {
-        let said = self.messages.iter().rev().take_while(|m| !matches!(m, Message::User { .. }));
+        let said = self.messages.iter().rev().take_while(|m| !m.is_user());
         let mut texts = said.filter_map(|message| match message {
             Message::Assistant { text, .. } if !text.is_empty() => Some(text.clone()),
             _ => None,
@@ -197,6 +204,19 @@ impl Conversation {
             self.push(Message::tool(id, name, text));
         }
         open
+    }
+}
+
+/// Moves the latest question behind a span that ends within its turn. Returns the rest of the
+/// span.
+pub(crate) fn without_question(messages: &mut [Message], span: Range<usize>) -> Range<usize> {
+    let question = messages.iter().rposition(Message::is_user);
+    match question.filter(|at| span.contains(at) && span.end < messages.len()) {
+        Some(at) => {
+            messages[at..span.end].rotate_left(1);
+            span.start..span.end - 1
+        }
+        None => span,
     }
 }
 

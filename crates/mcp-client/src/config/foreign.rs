@@ -161,8 +161,13 @@ fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
         .or_else(|_| lenient::parse(&format!("{{{trimmed}}}")))
         .ok()
         .filter(Json::is_object);
+    if json.is_none()
+        && let Ok(root) = toml(text)
+        && let Ok(found) = under("`mcp_servers`", &root, Kind::Codex)
+    {
+        return Ok(found);
+    }
     let root = json
-        .or_else(|| toml(text).ok().filter(|root| root.get("mcp_servers").is_some()))
         .or_else(|| Node::from_yaml(text).ok().map(|node| node.to_json()))
         .filter(Json::is_object)
         .ok_or(ForeignError::NotUnderstood)?;

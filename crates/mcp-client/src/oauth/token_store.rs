@@ -362,7 +362,7 @@ impl TokenStore {
 }
 
 /// Moves the stored secrets of all servers to the host's [`TokenPlace`]. Returns their number
-/// and the unreadable ones.
+/// and the unreadable ones. A move to the keychain deletes backups of damaged files.
 pub async fn move_tokens(host: &Host) -> Result<(usize, Vec<String>)> {
     let folder = host.token_dir.as_ref().ok_or(Error::NoFolder)?;
     let (mut moved, mut unreadable) = (0, Vec::new());
@@ -381,6 +381,10 @@ pub async fn move_tokens(host: &Host) -> Result<(usize, Vec<String>)> {
                 }
                 Err(error) => unreadable.push(error.to_string()),
             }
+        }
+        if host.token_place == TokenPlace::Keychain {
+            let files = token_files::files(folder, &store.stem).into_iter();
+            files.filter(|path| token_files::is_backup(path)).try_for_each(remove)?;
         }
     }
     Ok((moved, unreadable))

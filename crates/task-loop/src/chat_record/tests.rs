@@ -41,3 +41,14 @@ fn models_and_costs_are_accumulated() {
     assert_eq!((read.spent.model_calls, read.spent.charge_micros), (3, 5));
     assert_eq!((&*read.model, &*read.head.model), ("n", "m"));
 }
+
+#[test]
+fn a_summary_within_a_turn_keeps_its_question() {
+    let round = "{\"role\":\"assistant\",\"text\":\"a\"}\n";
+    let text = |kept| format!("{HEAD}{USER}{round}{round}{{\"summary\":\"s\",\"kept\":{kept}}}\n");
+    let messages = read_text(&text(1)).unwrap().messages;
+    assert_eq!(messages[..2], [Message::summary("s"), Message::user("hi")]);
+    assert_eq!(messages.len(), 3);
+    // A finished turn is summarised with its question.
+    assert_eq!(read_text(&text(0)).unwrap().messages, [Message::summary("s")]);
+}

@@ -118,14 +118,56 @@ fn compaction_frees_half_of_the_window() {
         turn(&mut conversation, n, "short");
     }
     let (messages, sent) = (conversation.messages(), MediaKind::usual());
-    assert_eq!(window(10_000).old_turns(messages, &sent), None);
+    assert_eq!(window(10_000).oldest(messages, &sent), None);
     let all = total(messages, &sent);
-    let span = window(all - 1).old_turns(messages, &sent).unwrap();
+    let span = window(all - 1).oldest(messages, &sent).unwrap();
     assert_eq!(span.start, 1, "the system message stays");
     assert!(matches!(&messages[span.end], Message::User { .. }), "turns go as a whole");
     assert!(total(&messages[span.end..], &sent) <= all / 2);
     // The latest question stays, however small the window is.
-    let span = window(1).old_turns(messages, &sent).unwrap();
+    let span = window(1).oldest(messages, &sent).unwrap();
     assert_eq!(messages[span.end], Message::user("question 7"));
     assert_eq!(window(1).newest("aéé"), "é");
+}
+
+/// A question that is answered in rounds with long arguments.
+fn long_turn(rounds: usize) -> Conversation {
+    let mut conversation = Conversation::new("the rules");
+    conversation.push(Message::user("question"));
+    for n in 0..rounds {
+        let (id, name) = (n.to_string(), "t".to_owned());
+        let call = Call { id: id.clone(), name: name.clone(), arguments: "x".repeat(3600) };
+        conversation.push(Message::Assistant { text: String::new(), calls: vec![call] });
+        conversation.push(Message::tool(id, name, "ok".to_owned()));
+    }
+    conversation
+}
+
+/// Whether a result follows each call, and nothing else is a result.
+fn has_results(messages: &[Message]) -> bool {
+    messages.chunk_by(|_, next| !matches!(next, Message::Assistant { .. })).skip(1).all(|round| {
+        let [Message::Assistant { calls, .. }, Message::Tool { id, .. }] = round else {
+            return false;
+        };
+        calls[0].id == *id
+    })
+}
+
+#[test]
+fn finished_rounds_of_a_long_turn_are_removed_and_its_question_kept() {
+    let (mut conversation, sent) = (long_turn(9), MediaKind::usual());
+    let span = window(8000).oldest(conversation.messages(), &sent).unwrap();
+    assert!(span.start == 1 && has_results(&conversation.messages()[span.end - 1..]), "{span:?}");
+    let cut = window(8000).fit(&mut conversation, &sent).unwrap();
+    // Six rounds, so that half of the window is free.
+    assert_eq!((cut.messages, cut.results), (12, 0));
+    let messages = conversation.messages();
+    assert!(matches!(&messages[1], Message::System { text } if text.starts_with("[12 earlier")));
+    assert_eq!(messages[2], Message::user("question"));
+    assert!(messages.len() == 9 && has_results(&messages[2..]), "{messages:?}");
+    // The latest round stays, however small the window is.
+    window(1).fit(&mut conversation, &sent).unwrap();
+    assert!(has_results(&conversation.messages()[3..]));
+    assert_eq!(conversation.messages().len(), 6);
+    assert_eq!(window(1).oldest(long_turn(1).messages(), &sent), None);
 }

@@ -16,7 +16,7 @@ use task_loop::untrusted::printable;
 use self::report::{configured_json, configured_text, reasons, server_json, table};
 use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::mcp::reporter::{MessageSink, changes};
-use crate::mcp::{McpServers, Servers, already_reported, error_lines, problem_line};
+use crate::mcp::{McpServers, Servers, already_reported, error_lines, problem_line, state_word};
 use crate::session::Session;
 use crate::table::{counted, grouped};
 
@@ -190,7 +190,7 @@ impl Watch<'_> {
     }
 
     fn line(&self, status: &ServerStatus) -> String {
-        let (name, word) = (&status.server, status.state.into_str());
+        let (name, word) = (&status.server, state_word(&status.state));
         let why = match (&status.failure, status.state.reason()) {
             (Some(failure), _) => Some(error_lines(&self.fleet.shown, failure).0),
             (None, reason) => reason.map(|reason| self.fleet.shown.first_line(reason)),

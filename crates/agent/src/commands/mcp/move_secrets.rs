@@ -27,7 +27,7 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Moves the variables of `.env` and the tokens and client registrations of all servers, and sets \
-`secrets.store` in config.yaml.
+`secrets.store` in config.yaml. A move to the keychain deletes backups of damaged token files.
 
 Examples:
   agent mcp secrets move --to keychain

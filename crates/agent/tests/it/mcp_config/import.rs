@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use agent_test_support::command::{ProgramOutput, TestHome};
-use serde_json::Value;
+use agent_test_support::sdk::coding_agent;
+use serde_json::{Value, json};
 
 use super::{configuration, configure, env_file, terminal, transcript};
 use crate::command_line::agent;
@@ -343,4 +344,44 @@ fn files_of_hermes_goose_zed_and_windsurf_are_found() {
           exclude:
             - rm
     "#);
+}
+
+#[test]
+fn files_that_codex_and_claude_code_write_are_imported() {
+    let agent = agent();
+    let user = agent.work().join("user");
+    fs::create_dir_all(&user).unwrap();
+    // Without these two, Claude Code connects to hosts of its maker.
+    let quiet = [("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"), ("DISABLE_AUTOUPDATER", "1")];
+    let environment = [&[("HOME", user.to_str().unwrap())], &quiet[..]].concat();
+    let add = |program: &str, words: &str| {
+        let words: Vec<&str> = ["mcp", "add"].into_iter().chain(words.split(' ')).collect();
+        let run = coding_agent(program, &words, &environment, &user);
+        assert_eq!(run.code, 0, "{run:?}");
+    };
+    add("codex", "files --env LOG=1 --env API_KEY=s3cret99 -- npx -y files /tmp");
+    add("codex", "docs --url http://127.0.0.1:9/mcp --bearer-token-env-var DOCS_TOKEN");
+    add("codex", "signed --url http://127.0.0.1:9/mcp --oauth-client-id abc");
+    let signs_in = "--client-id def --callback-port 8123 far https://far.example/mcp";
+    add("claude", &format!("--transport http --header X-Team:core {signs_in}"));
+    add("claude", "--scope user local -e LOG=1 -- npx -y local");
+    add("claude", "--scope project --transport sse old https://old.example/sse");
+    assert_eq!(import(&agent, &["--yes"]).code, 0);
+    // The file of a project is in the folder where it was added.
+    let project = user.join(".mcp.json");
+    assert_eq!(import(&agent, &["--file", project.to_str().unwrap(), "--yes"]).code, 0);
+    let config = settings::Node::from_yaml(&configuration(&agent)).unwrap().to_json();
+    let loopback = "http://127.0.0.1:9/mcp";
+    let expected = json!({
+        "files": {"command": "npx", "args": ["-y", "files", "/tmp"],
+                  "env": {"LOG": "1", "API_KEY": "${MCP_FILES_API_KEY}"}},
+        "docs": {"url": loopback, "headers": {"Authorization": "Bearer ${DOCS_TOKEN}"}},
+        "signed": {"url": loopback, "auth": "oauth", "oauth": {"client_id": "abc"}},
+        "far": {"url": "https://far.example/mcp", "headers": {"X-Team": "core"}, "auth": "oauth",
+                "oauth": {"client_id": "def", "redirect_port": 8123}},
+        "local": {"command": "npx", "args": ["-y", "local"], "env": {"LOG": "1"}},
+        "old": {"transport": "sse", "url": "https://old.example/sse"},
+    });
+    assert_eq!(config["mcp_servers"], expected);
+    assert_eq!(env_file(&agent), "MCP_FILES_API_KEY=s3cret99\n");
 }

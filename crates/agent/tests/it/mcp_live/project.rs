@@ -77,10 +77,19 @@ fn the_profile_takes_precedence_then_the_nearest_file() {
     let mut command = agent.command(["mcp", "list", "--no-connect"]);
     let run = ProgramOutput::of(command.current_dir(&work), b"");
     assert!(run.stdout.contains("own") && run.stdout.contains("code"), "{run:?}");
-    assert!(
-        run.stderr.contains("server `notes` is not used: another one has this name"),
-        "{run:?}"
-    );
+    let hidden = "server `notes` is not used: another one has this name, in ";
+    assert!(run.stderr.contains(hidden) && run.stderr.contains("config.yaml:2"), "{run:?}");
+    // Programs, such as the dashboard, see it with the entry that is used.
+    for more in [&["--no-connect"][..], &[]] {
+        let mut command = agent.command([&["mcp", "list", "--json"], more].concat());
+        let run = ProgramOutput::of(command.current_dir(&work), b"");
+        let listed: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let [problem] = &**listed["problems"].as_array().unwrap() else { panic!("{listed}") };
+        assert_eq!((&problem["server"], &problem["line"]), (&json!("notes"), &json!(2)));
+        assert_eq!(problem["severity"], "warning");
+        let message = problem["message"].as_str().unwrap();
+        assert!(message.contains("/.mcp.json: ") && message.contains(hidden), "{message}");
+    }
 }
 
 #[test]

@@ -71,8 +71,13 @@ fn secrets_are_moved_to_the_keychain_and_back() {
     desktop.scene.sign_in();
     let names = ["mcp-tokens/docs.json", "mcp-tokens/docs.client.json", ".env", "config.yaml"];
     let before = names.map(|name| desktop.file(name));
+    // Damaged files of earlier logins, and of a server that is gone, may hold tokens.
+    for damaged in ["docs.json.bak", "docs.client.json.bak", "gone.json.bak"] {
+        fs::write(desktop.scene.folder().join(damaged), "{\"access_token\": \"s3c").unwrap();
+    }
     let run = desktop.run(&["mcp", "secrets", "move", "--to", "keychain"]);
     assert_eq!(run.code, 0, "{}", run.transcript());
+    assert_eq!(desktop.scene.files(), ["docs.client.json", "docs.json", "docs.meta.json"]);
     assert_eq!(desktop.keyring.secrets(), 3);
     assert_eq!(desktop.file(".env"), None);
     let reference = json!({ "keychain": true, "version": 1 });

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use super::{REQUIRED, Setup, call, calls, launched, say};
+use crate::gateway::Fixture;
 
 const SCREEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/screen.py");
 const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\
@@ -22,9 +23,12 @@ const WIDE: &str = "iVBORw0KGgoAAAANSUhEUgAAB9AAAADIAQAAAACYYUesAAAA8UlEQVR4nO3P
     tS5qXdS66ADgs+nk6WI5GgAAAABJRU5ErkJggg==";
 
 fn setup(more: &str) -> Setup {
+    with_servers(Setup::new(), more)
+}
+
+fn with_servers(setup: Setup, more: &str) -> Setup {
     let mut screen = python_stdio();
     screen.args = vec![SCREEN.to_owned()];
-    let setup = Setup::new();
     let servers =
         launched("screen", &screen, REQUIRED) + &launched("all", &everything_stdio(), REQUIRED);
     setup.configure(&format!("{more}mcp_servers:\n{servers}"));
@@ -227,4 +231,48 @@ fn files_are_attached_to_a_task() {
     let run = setup.run(&["--no-tools", "--image", "shot.png", "What is this?"]);
     assert!(run.code == 2 && run.stderr.contains("does not accept images"), "{run:?}");
     assert_eq!(setup.asked().len(), 1);
+}
+
+/// Steps of a model whose provider has the messages form.
+fn claude(more: &str) -> Setup {
+    let fixture = Fixture::new();
+    let url = fixture.upstream.base_url();
+    fixture.configure(&format!(
+        "  claude:\n    kind: anthropic\n    base_url: {url}\n    api_key: ${{UPSTREAM_KEY}}\n    \
+         models: [echo]\n    health: false\n"
+    ));
+    let (key, served) = (fixture.alice(), fixture.serve());
+    with_servers(Setup { fixture, served, key }, more)
+}
+
+#[test]
+fn images_of_tools_reach_providers_of_the_messages_form() {
+    for api in ["chat", "responses"] {
+        let setup = claude("");
+        setup.script(vec![call("mcp__screen__screenshot", &json!({})), Step::Images]);
+        let run = setup
+            .agent(&["run", "--model", "claude/echo", "--api", api, "--server", "screen", "Go"]);
+        assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
+        let seen = setup.fixture.upstream.completions().pop().unwrap();
+        assert_eq!(seen.path, "/v1/messages");
+        let image = &parts(&setup, "image")[0]["source"];
+        assert_eq!((&image["type"], &image["media_type"]), (&json!("base64"), &json!("image/png")));
+        assert!(image["data"].as_str().unwrap().starts_with("iVBOR"), "{image}");
+    }
+}
+
+#[test]
+fn audio_is_left_out_for_providers_of_the_messages_form() {
+    for api in ["chat", "responses"] {
+        let setup = claude("task: {attachments: [audio, image]}\n");
+        let two = [("mcp__screen__sound", &json!({})), ("mcp__screen__screenshot", &json!({}))];
+        setup.script(vec![calls(&two), Step::Images]);
+        let run = setup
+            .agent(&["run", "--model", "claude/echo", "--api", api, "--server", "screen", "Go"]);
+        assert_eq!((run.code, run.stdout.as_str()), (0, "I saw 1 image\n"), "{run:?}");
+        assert!(run.stderr.contains("the model does not accept audio files"), "{run:?}");
+        let asked = setup.asked().pop().unwrap().to_string();
+        assert!(asked.contains("removed, the model does not accept audio files]"), "{asked}");
+        assert_eq!(setup.asked().len(), 2, "the service rejects the audio before the provider");
+    }
 }

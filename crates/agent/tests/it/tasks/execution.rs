@@ -1,6 +1,7 @@
 //! A task from the words of a person to the answer.
 
 use agent_test_support::mcp::filesystem_stdio;
+use agent_test_support::oauth::{FaultyAuthServer, Script};
 use agent_test_support::upstream::Step;
 use serde_json::json;
 
@@ -202,4 +203,22 @@ fn missing_prerequisites_are_reported_with_a_hint() {
     let run = agent_test_support::command::ProgramOutput::of(&mut command, b"");
     assert_eq!(run.code, 5, "{run:?}");
     assert!(run.stderr.contains("start a service on this machine with `agent up`"), "{run:?}");
+}
+
+#[test]
+fn unavailable_servers_are_explained_in_plain_words() {
+    let closed = FaultyAuthServer::start(Script::default()).unwrap();
+    let docs = format!("  docs:\n    url: {}\n    auth: oauth\n", closed.mcp_url());
+    let setup = Setup::with_servers(&format!("{docs}  gone:\n    command: /no/such/program\n"));
+    setup.script(vec![say("Done.")]);
+    let run = setup.run(&["Go"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, "Done.\n"), "{run:?}");
+    for line in [
+        "docs needs a sign-in: ",
+        "gone failed: `/no/such/program` not found; searched that path only; its tools are \
+         unavailable until the next attempt in ",
+    ] {
+        assert!(run.stderr.contains(line), "{line}: {run:?}");
+    }
+    assert!(!run.stderr.contains("parked"), "{run:?}");
 }

@@ -2,9 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use agent_test_support::command::ProgramOutput;
+use agent_test_support::mcp::filesystem_stdio;
 use agent_test_support::upstream::Step;
 
-use super::{Setup, call, events, notes, say, text};
+use serde_json::{Value, json};
+
+use super::{Setup, call, events, launched, notes, say, text};
 
 #[test]
 fn a_task_times_out_at_its_limit() {
@@ -94,4 +98,53 @@ fn results_beyond_the_context_are_cut_with_a_note() {
         told[0]
     );
     assert_eq!(told[2], "short");
+}
+
+#[test]
+fn finished_rounds_of_one_long_turn_are_summarised_or_cut() {
+    let window = "models:\n  small:\n    targets: [test/echo]\n    context_length: 32768\n";
+    for (summarise, event) in [(true, "summarised"), (false, "trimmed")] {
+        let setup = Setup::on(window);
+        let folder = setup.fixture.agent.work();
+        let files = launched("files", &filesystem_stdio(folder), "");
+        let config = format!("task: {{summarise: {summarise}, member_tools: false}}\n");
+        setup.configure(&format!("{config}mcp_servers:\n{files}"));
+        let page = json!({"path": folder.join("page.txt"), "content": "page ".repeat(4000)});
+        // An answer to a request for a summary is its text, without the call.
+        let round = Step::Turn(
+            "Pages are written.",
+            vec![("mcp__files__write_file".to_owned(), page.to_string())],
+        );
+        setup.script(vec![round; 40]);
+        // One for the answer, and some for summaries.
+        setup.script(vec![say("Done."); 4]);
+        let run = setup.agent(&["run", "--json", "--yes", "--model", "small", "Write"]);
+        assert_eq!(run.code, 0, "{run:?}");
+        let events = events(&run);
+        let count = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
+        assert!(count(event) > 5, "{}", count(event));
+        assert!((40..=41).contains(&(count("tool_result") + count("summarised"))), "{events:?}");
+        assert_eq!(setup.file("page.txt").len(), 20_000);
+        assert_eq!(events.last().unwrap()["answer"], "Done.");
+        for asked in setup.asked() {
+            assert!(asked.to_string().len() < 32768 * 36 / 10);
+            let messages = asked["messages"].as_array().unwrap();
+            let question =
+                |message: &Value| message["role"] == "user" && message["content"] == "Write";
+            let has_tools = asked.get("tools").is_some();
+            assert_eq!(messages.iter().filter(|one| question(one)).count(), usize::from(has_tools));
+        }
+        if summarise {
+            let run = ProgramOutput::of(&mut setup.command(["chat", "--resume"]), b"And?\n");
+            assert_eq!((run.code, run.stdout.as_str()), (0, "Done.\n"), "{run:?}");
+            let asked = setup.asked().pop().unwrap();
+            let roles: Vec<&Value> =
+                asked["messages"].as_array().unwrap().iter().map(|one| &one["role"]).collect();
+            assert_eq!(roles[..4], ["system", "user", "user", "assistant"], "{asked}");
+            assert!(
+                asked["messages"][1].to_string().contains("written by the assistant]"),
+                "{asked}"
+            );
+        }
+    }
 }

@@ -48,57 +48,107 @@ fn types_switches_and_timeouts_are_translated() {
     assert_eq!(at(Kind::Cursor, "mcpServers", r#"{"type": "ws", "url": "ws://h"}"#).notes.len(), 1);
 }
 
+/// `claude mcp add` of 2.1.197 writes the keys of "/p" and `b`; `scopes`, `authServerMetadataUrl`,
+/// `headersHelper` and `timeout` are on <https://code.claude.com/docs/en/mcp>. `/mcp` writes
+/// `disabledMcpServers`, as issue 13311 of anthropics/claude-code shows.
 #[test]
 fn project_servers_of_claude_code_are_found() {
-    let text = r#"{"mcpServers": {"a": {"command": "x"}}, "numStartups": 5, "projects": {
-        "/p": {"mcpServers": {"b": {"type": "http", "url": "https://h",
-               "oauth": {"clientId": "c", "callbackPort": 8080, "scopes": "r w"}},
-               "c": {"command": "${X:-s3cret}"}}, "disabledMcpServers": ["c"]},
+    let text = r#"{"mcpServers": {"a": {"type": "stdio", "command": "x", "args": [], "env": {"A": "b"}}},
+        "numStartups": 5, "projects": {
+        "/p": {"allowedTools": [], "mcpContextUris": [], "mcpServers": {
+               "b": {"type": "http", "url": "https://h", "headers": {"X-Team": "core"},
+                     "oauth": {"clientId": "c", "callbackPort": 8080, "scopes": "r w",
+                               "authServerMetadataUrl": "https://a"}, "headersHelper": "/bin/h"},
+               "c": {"command": "${X:-s3cret}", "timeout": 600000}},
+               "enabledMcpjsonServers": [], "disabledMcpjsonServers": [],
+               "disabledMcpServers": ["c"], "hasTrustDialogAccepted": false},
         "/q": {}}}"#;
     let found = read(Kind::ClaudeCode, text).unwrap();
+    assert_eq!(found[0].entry, json!({"command": "x", "args": [], "env": {"A": "b"}}));
     let places: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.scope.as_deref())).collect();
     assert_eq!(places, [("a", None), ("b", Some("/p")), ("c", Some("/p"))]);
     assert_eq!(
         found[1].entry,
-        json!({"url": "https://h", "auth": "oauth",
+        json!({"url": "https://h", "headers": {"X-Team": "core"}, "auth": "oauth",
                "oauth": {"client_id": "c", "redirect_port": 8080, "scope": "r w"}})
     );
-    assert_eq!(found[2].entry, json!({"command": "${X:-s3cret}", "enabled": false}));
-    assert!(found[2].notes.is_empty(), "{:?}", found[2].notes);
-}
-
-#[test]
-fn cursor_signs_in_with_a_registered_client() {
-    let entry = r#"{"url": "https://h", "auth": {"CLIENT_ID": "a", "CLIENT_SECRET": "${env:B}", "scopes": ["r", "w"]}, "envFile": ".env"}"#;
-    let found = at(Kind::Cursor, "mcpServers", entry);
+    let left_out =
+        ["`headersHelper` was not imported", "`oauth.authServerMetadataUrl` was not imported"];
+    assert_eq!(found[1].notes, left_out);
     assert_eq!(
-        found.entry["oauth"],
-        json!({"client_id": "a", "client_secret": "${env:B}", "scope": "r w"})
+        found[2].entry,
+        json!({"command": "${X:-s3cret}", "enabled": false, "timeout": 600.0})
     );
-    assert_eq!(found.notes, ["`envFile` was not imported"]);
+    assert_eq!(found[2].notes, ["`timeout` was converted from milliseconds"]);
 }
 
+/// The keys of <https://cursor.com/docs/mcp.md>: a local server, and a remote one with a static
+/// client. Cursor keeps its switch of a server outside of the file.
+#[test]
+fn servers_of_cursor_are_found() {
+    let text = r#"{"mcpServers": {
+        "local": {"type": "stdio", "command": "python", "args": ["${workspaceFolder}/server.py"],
+                  "env": {"KEY": "${env:KEY}"}, "envFile": ".env"},
+        "remote": {"url": "https://h", "headers": {"X": "${env:Y}"},
+                   "auth": {"CLIENT_ID": "a", "CLIENT_SECRET": "${env:B}", "scopes": ["r", "w"]}}
+    }}"#;
+    let found = read(Kind::Cursor, text).unwrap();
+    assert_eq!(
+        found[0].entry,
+        json!({"command": "python", "args": ["${workspaceFolder}/server.py"],
+               "env": {"KEY": "${env:KEY}"}})
+    );
+    assert_eq!(found[0].notes, ["`envFile` was not imported"]);
+    assert_eq!(
+        found[1].entry,
+        json!({"url": "https://h", "headers": {"X": "${env:Y}"}, "auth": "oauth",
+               "oauth": {"client_id": "a", "client_secret": "${env:B}", "scope": "r w"}})
+    );
+    assert_eq!(found[1].notes, [] as [String; 0]);
+}
+
+/// The keys of the schema in src/vs/workbench/contrib/mcp/common/mcpConfiguration.ts of VS Code,
+/// and `oauth` of <https://code.visualstudio.com/docs/agents/reference/mcp-configuration>. VS Code
+/// keeps its switch of a server outside of the file.
 #[test]
 fn inputs_of_the_editor_become_variables() {
     let text = r#"{ // mine
         "inputs": [{"id": "api-key", "type": "promptString", "description": "Key of X", "password": true},],
         "servers": {"s": {"type": "stdio", "command": "x", "env": {"K": "${input:api-key}"},
-                    "cwd": "${workspaceFolder}/a", "args": ["${config:a.b}"]}},
+                    "cwd": "${workspaceFolder}/a", "args": ["${config:a.b}"],
+                    "envFile": "${workspaceFolder}/.env", "dev": {"watch": "src/**/*.ts"}},
+                    "remote": {"type": "http", "url": "https://h", "oauth": {"clientId": "c"},
+                    "headers": {"Authorization": "Bearer ${input:api-key}"}},
+                    "older": {"type": "sse", "url": "https://o"}},
     }"#;
     for text in [text.to_owned(), format!("{{\"mcp\": {text}}}")] {
-        let found = one(Kind::VsCode, &text);
-        assert_eq!(found.entry["env"]["K"], "${API_KEY}");
-        assert_eq!(found.entry["cwd"], "${workspaceFolder}/a");
+        let found = read(Kind::VsCode, &text).unwrap();
+        let of = |name: &str| found.iter().find(|found| found.name == name).unwrap();
+        assert_eq!(of("s").entry["env"]["K"], "${API_KEY}");
+        assert_eq!(of("s").entry["cwd"], "${workspaceFolder}/a");
+        let prompted =
+            "set the variable `API_KEY`; the editor prompted for it at each start (Key of X)";
         assert_eq!(
-            found.notes,
+            of("s").notes,
             [
                 "`${config:a.b}` is not supported",
-                "set the variable `API_KEY`; the editor prompted for it at each start (Key of X)",
+                "`dev` was not imported",
+                "`envFile` was not imported",
+                prompted,
             ]
         );
+        assert_eq!(
+            of("remote").entry,
+            json!({"url": "https://h", "auth": "oauth", "oauth": {"client_id": "c"},
+                   "headers": {"Authorization": "Bearer ${API_KEY}"}})
+        );
+        assert_eq!(of("remote").notes, [prompted]);
+        assert_eq!(of("older").entry, json!({"transport": "sse", "url": "https://o"}));
     }
 }
 
+/// The keys of `RawMcpServerConfig` in codex-rs/config/src/mcp_types.rs of Codex; `codex mcp add` of
+/// 0.169.0 writes those of `c`, too.
 #[test]
 fn servers_of_codex_toml_are_found() {
     let text = r#"
@@ -108,6 +158,9 @@ command = "npx"
 args = ["-y", "p"]
 env = { A = "b" }
 env_vars = ["TOKEN", { name = "OTHER", source = "local" }]
+cwd = "/w"
+supports_parallel_tool_calls = true
+default_tools_approval_mode = "prompt"
 startup_timeout_sec = 20
 tool_timeout_sec = 45.5
 enabled_tools = ["x"]
@@ -122,11 +175,19 @@ startup_timeout_ms = 1500
 scopes = ["r", "w"]
 enabled = false
 oauth_resource = "x"
+[mcp_servers.b.tools.y]
+approval_mode = "approve"
+[mcp_servers.c]
+url = "https://c"
+[mcp_servers.c.oauth]
+client_id = "abc"
+callback_url = "http://127.0.0.1/callback/x"
 "#;
     let found = read(Kind::Codex, text).unwrap();
     assert_eq!(
         found[0].entry,
-        json!({"command": "npx", "args": ["-y", "p"], "required": true,
+        json!({"command": "npx", "args": ["-y", "p"], "cwd": "/w", "required": true,
+               "supports_parallel_tool_calls": true,
                "env": {"A": "b", "TOKEN": "${TOKEN}", "OTHER": "${OTHER}"},
                "connect_timeout": 20, "timeout": 45.5, "tools": {"include": ["x"], "exclude": ["y"]}})
     );
@@ -136,11 +197,19 @@ oauth_resource = "x"
                "oauth": {"scope": "r w"},
                "headers": {"Authorization": "Bearer ${B}", "X": "y", "Z": "${ZVAR}"}})
     );
-    assert_eq!(found[1].notes, ["`oauth_resource` was not imported"]);
-    assert_eq!(read(Kind::Pasted, text).unwrap().len(), 2);
+    assert_eq!(found[0].notes, ["`default_tools_approval_mode` was not imported"]);
+    let left_out = ["`oauth_resource` was not imported", "`tools` was not imported"];
+    assert_eq!(found[1].notes, left_out);
+    assert_eq!(
+        found[2].entry,
+        json!({"url": "https://c", "auth": "oauth", "oauth": {"client_id": "abc"}})
+    );
+    assert_eq!(found[2].notes, ["`oauth.callback_url` was not imported"]);
+    assert_eq!(read(Kind::Pasted, text).unwrap(), found);
 }
 
-/// As `goose configure` writes it.
+/// As `goose configure` writes it: `ExtensionConfig` in crates/goose/src/agents/extension.rs of goose,
+/// and `enabled` of crates/goose/src/config/extensions.rs.
 const GOOSE: &str = r"
 extensions:
   developer:
@@ -184,6 +253,7 @@ extensions:
     headers:
       X-Team: a
     name: linear
+    socket: null
     timeout: 300
     type: streamable_http
     uri: https://mcp.linear.example/mcp
@@ -226,57 +296,109 @@ fn servers_among_goose_extensions_are_found() {
     assert!(matches!(broken, ForeignError::NotYaml { .. }), "{broken}");
 }
 
+/// The keys of website/docs/reference/mcp-config-reference.md of hermes, which are ours.
 #[test]
 fn hermes_entries_keep_their_keys() {
-    let text = "model: anthropic/claude\nmcp_servers:\n  api:\n    url: https://h/mcp\n    \
-                headers:\n      Authorization: \"Bearer ${API_KEY}\"\n    timeout: 1800\n    \
-                connect_timeout: 60\n    tools:\n      include: [a]\n      prompts: false\n    \
-                sampling:\n      enabled: false\n    colour: red\n";
-    let found = one(Kind::Hermes, text);
-    assert_eq!(
-        found.entry,
-        json!({"url": "https://h/mcp", "headers": {"Authorization": "Bearer ${API_KEY}"},
-               "timeout": 1800, "connect_timeout": 60, "sampling": {"enabled": false},
-               "tools": {"include": ["a"], "prompts": false}})
-    );
-    assert_eq!(found.notes, ["`colour` was not imported"]);
+    let text = "
+model: anthropic/claude
+mcp_servers:
+  files:
+    command: npx
+    args: [-y, p, '${workspaceFolder}']
+    env: {KEY: '${env:KEY}'}
+    enabled: false
+    timeout: 1800
+    connect_timeout: 60
+    keepalive_interval: 180
+    idle_timeout_seconds: 0
+    max_lifetime_seconds: 0
+    supports_parallel_tool_calls: false
+    tools: {include: [a], exclude: [], resources: true, prompts: false}
+    sampling: {enabled: false}
+    elicitation: {enabled: true, timeout: 300}
+    trust: untrusted
+    colour: red
+  api:
+    url: https://h/mcp
+    transport: sse
+    headers: {Authorization: 'Bearer ${API_KEY}'}
+    ssl_verify: true
+    client_cert: ~/c.pem
+    client_key: ~/k.pem
+    protocol: auto
+    skip_preflight: false
+    auth: oauth
+    oauth: {client_id: a, client_secret: b, scope: r w, redirect_port: 1, timeout: 300}
+";
+    let found = read(Kind::Hermes, text).unwrap();
+    let mut theirs = yaml(text).unwrap()["mcp_servers"].take();
+    theirs["files"].as_object_mut().unwrap().remove("colour");
+    assert_eq!((&found[0].entry, &found[1].entry), (&theirs["files"], &theirs["api"]));
+    assert_eq!(found[0].notes, ["`colour` was not imported"]);
+    assert_eq!(found[1].notes, [] as [String; 0]);
+    for one in found {
+        let (_, problems) = parse_entry(&one.name, &one.entry, &Scope::default()).unwrap();
+        assert_eq!(problems, [], "{}", one.name);
+    }
 }
 
+/// `ContextServerSettingsContent` in crates/settings_content/src/project.rs of Zed; `old` is of 2024.
 #[test]
 fn both_command_forms_of_zed_are_read_and_extensions_skipped() {
     let text = r#"{
         // Zed settings
         "theme": "One Dark",
         "context_servers": {
-            "new": {"source": "custom", "enabled": true, "command": "npx", "args": ["-y", "p"], "env": {}},
+            "new": {"source": "custom", "enabled": true, "remote": false, "command": "npx",
+                    "args": ["-y", "p"], "env": {}, "timeout": 1200},
             "old": {"command": {"path": "/bin/p", "args": ["run"], "env": {"A": "b"}}, "settings": {"x": 1}},
-            "far": {"source": "custom", "url": "https://h", "headers": {"X": "y"}},
+            "far": {"enabled": false, "url": "https://h", "headers": {"X": "y"}, "timeout": 60,
+                    "oauth": {"client_id": "a", "client_secret": "b"}},
             "extension": {"source": "extension", "enabled": true, "settings": {"token": "s3cret"}},
             "older": {"settings": {}},
         },
     }"#;
     let found = read(Kind::Zed, text).unwrap();
     let of = |name: &str| found.iter().find(|found| found.name == name).unwrap();
-    assert_eq!(of("new").entry["command"], "npx");
+    assert_eq!(
+        of("new").entry,
+        json!({"enabled": true, "command": "npx", "args": ["-y", "p"], "env": {}, "timeout": 1200})
+    );
+    assert_eq!(of("new").notes, ["`remote` was not imported"]);
     assert_eq!(of("old").entry, json!({"command": "/bin/p", "args": ["run"], "env": {"A": "b"}}));
     assert_eq!(of("old").notes, ["`settings` was not imported"]);
-    assert_eq!(of("far").entry, json!({"url": "https://h", "headers": {"X": "y"}}));
+    assert_eq!(
+        of("far").entry,
+        json!({"enabled": false, "url": "https://h", "headers": {"X": "y"}, "timeout": 60,
+               "auth": "oauth", "oauth": {"client_id": "a", "client_secret": "b"}})
+    );
     for name in ["extension", "older"] {
         assert_eq!(of(name).unusable, Some("an extension of Zed starts it"), "{name}");
     }
 }
 
+/// <https://docs.windsurf.com/windsurf/cascade/mcp> has `serverUrl`, `url`, `headers` and references;
+/// `disabled` and `disabledTools` are from published files of its users.
 #[test]
 fn disabled_tools_of_windsurf_are_excluded() {
-    let entry = r#"{"serverUrl": "https://h/mcp", "disabled": true, "disabledTools": ["a", "b"],
-                    "headers": {"X": "${env:Y}"}}"#;
-    let found = at(Kind::Windsurf, "mcpServers", entry);
+    let text = r#"{"mcpServers": {
+        "local": {"command": "npx", "args": ["-y", "p"], "env": {"KEY": "${env:KEY}"}, "disabled": false},
+        "far": {"serverUrl": "https://h/mcp", "disabled": true, "disabledTools": ["a", "b"],
+                "headers": {"X": "${env:Y}"}},
+        "near": {"url": "https://n/mcp"}}}"#;
+    let found = read(Kind::Windsurf, text).unwrap();
+    let of = |name: &str| found.iter().find(|found| found.name == name).unwrap();
     assert_eq!(
-        found.entry,
+        of("local").entry,
+        json!({"command": "npx", "args": ["-y", "p"], "env": {"KEY": "${env:KEY}"}, "enabled": true})
+    );
+    assert_eq!(
+        of("far").entry,
         json!({"url": "https://h/mcp", "enabled": false, "tools": {"exclude": ["a", "b"]},
                "headers": {"X": "${env:Y}"}})
     );
-    assert_eq!(found.notes, [] as [String; 0]);
+    assert_eq!(of("near").entry, json!({"url": "https://n/mcp"}));
+    assert!(found.iter().all(|found| found.notes.is_empty()), "{found:?}");
 }
 
 #[test]

@@ -57,13 +57,16 @@ impl Translation {
             "timeout" => self.timeout(value),
             "oauth" | "auth" if is_foreign_oauth(value) => self.oauth(value),
             // In other clients the same name may have another meaning.
-            _ if matches!(self.kind, Kind::Pasted | Kind::Hermes)
-                && schema().names().any(|known| known == key) =>
-            {
+            _ if self.has_our_keys() && schema().names().any(|known| known == key) => {
                 self.set(key, value);
             }
+            "oauth" if value.is_object() => self.oauth(value),
             _ => self.left_out(key),
         }
+    }
+
+    fn has_our_keys(&self) -> bool {
+        matches!(self.kind, Kind::Pasted | Kind::Hermes)
     }
 
     fn transport(&mut self, value: &Json) {
@@ -79,7 +82,7 @@ impl Translation {
         let Some(number) = value.as_f64() else { return self.left_out("timeout") };
         let is_milliseconds = match self.kind {
             Kind::ClaudeDesktop | Kind::ClaudeCode | Kind::Cursor => true,
-            Kind::Hermes | Kind::Goose => false,
+            Kind::Hermes | Kind::Goose | Kind::Zed => false,
             _ => number >= MILLISECONDS_FROM,
         };
         if is_milliseconds {
@@ -95,8 +98,8 @@ impl Translation {
         self.set("auth", &"oauth".into());
         for (key, value) in theirs {
             let ours = match key.as_str() {
-                "clientId" | "CLIENT_ID" => "client_id",
-                "clientSecret" | "CLIENT_SECRET" => "client_secret",
+                "client_id" | "clientId" | "CLIENT_ID" => "client_id",
+                "client_secret" | "clientSecret" | "CLIENT_SECRET" => "client_secret",
                 "callbackPort" => "redirect_port",
                 "scopes" | "scope" => "scope",
                 _ => {

@@ -21,6 +21,10 @@ pub fn files(folder: &Path, wanted: &str) -> Vec<PathBuf> {
     found.map(|name| folder.join(name)).collect()
 }
 
+pub(super) fn is_backup(path: &Path) -> bool {
+    path.extension().is_some_and(|end| *end == BACKUP_SUFFIX[1..])
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES);
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()

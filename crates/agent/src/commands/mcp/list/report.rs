@@ -10,7 +10,7 @@ use task_loop::untrusted::printable;
 
 use crate::diagnostic::Result;
 use crate::mcp::advice::{command_line, operand, test};
-use crate::mcp::{McpServers, Servers, error_lines, oauth, transport};
+use crate::mcp::{McpServers, Servers, error_lines, oauth, predicate, state_word, transport};
 use crate::output::DIM;
 use crate::session::Session;
 use crate::table::{Table, grouped};
@@ -24,7 +24,7 @@ pub(crate) fn table(all: &[ServerStatus]) -> String {
             status.server.clone(),
             status.transport.to_owned(),
             status.era.map_or_else(|| "-".to_owned(), |era| era.to_string()),
-            status.state.into_str().to_owned(),
+            state_word(&status.state).to_owned(),
             known(status.tools.to_string()),
             known(grouped(status.tokens)),
             match status.state {
@@ -49,8 +49,7 @@ pub(crate) fn reasons(all: &[ServerStatus], fleet: &McpServers) -> String {
         if !why.is_empty() {
             let how = match status.state {
                 ServerState::Connecting => "is connecting; the last attempt failed",
-                ServerState::NeedsSignIn { .. } => "needs a sign-in",
-                _ => &format!("is {}", status.state.into_str()),
+                _ => &predicate(&status.state),
             };
             text.push_str(&format!("\n{name} {how}: {why}\n"));
             text.extend(said.iter().map(|line| format!("  {line}\n")));
@@ -85,13 +84,6 @@ pub(crate) fn server_json(status: &ServerStatus, fleet: &McpServers) -> Value {
         (Some((summary, _)), _) => Some(summary.clone()),
         (None, reason) => reason.map(str::to_owned),
     };
-    let next_try = match &status.state {
-        ServerState::Parked { next_try, .. } => {
-            let wait = next_try.saturating_duration_since(tokio::time::Instant::now());
-            Some(wait.as_secs())
-        }
-        _ => None,
-    };
     let hints = if reason.is_some() { hints(status, fleet) } else { Vec::new() };
     json!({
         "name": status.server,
@@ -103,7 +95,7 @@ pub(crate) fn server_json(status: &ServerStatus, fleet: &McpServers) -> Value {
         "reason": reason,
         "said": failure.map(|(_, said)| said).unwrap_or_default(),
         "hints": hints,
-        "next_try_seconds": next_try,
+        "next_try_seconds": status.state.next_attempt_seconds(),
         "since_seconds": status.since.elapsed().as_secs(),
         "latency_ms": status.latency.map(|time| time.as_millis()),
         "tools": status.tools,
