@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
             return Err(Diagnostic::configuration(message)
                 .hint("write the secret itself, or a reference such as `${NAME}`"));
         }
-        let value = Some(value).filter(|value| **value != Value::Null);
+        let value = Some(&*value).filter(|value| **value != Value::Null);
         file.set_key(name, key, value).map_err(|diagnostic| {
             let key = printable(key);
             diagnostic.hint(format!("change `{key}` under `{name}:` yourself"))
