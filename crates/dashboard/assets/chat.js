@@ -24,8 +24,8 @@ const post = async (where, body) => {
   return false;
 };
 
-const show = (message, kind) => {
-  turn.append(element('div', element('div', message), { className: `notice ${kind}`, role: 'alert' }));
+const show = (message, kind = '') => {
+  turn.append(element('div', element('div', message), { className: `notice ${kind}`, role: kind ? 'alert' : 'note' }));
 };
 
 let busy = false;
@@ -40,6 +40,19 @@ const setBusy = (is) => {
 // The answer that comes: one part of text, one line for each call.
 let words = null;
 const calls = new Map();
+// The message of this tab that comes back as an event.
+let own = null;
+// Events changed the page since it was loaded.
+let changed = 'busy' in chat.dataset;
+const begin = (message) => {
+  setBusy(true);
+  turn.replaceChildren();
+  words = null;
+  calls.clear();
+  const shown = element('article', [element('h2', 'You'), element('div', message, { className: 'text streaming' })], { className: 'message own' });
+  at('messages').append(shown);
+  return shown;
+};
 const article = () => {
   let last = turn.querySelector('.message');
   if (!last) {
@@ -57,11 +70,27 @@ const say = (more) => {
 };
 const json = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
+const STEPS = { pending: 'pending', in_progress: 'in progress', completed: 'done' };
+const steps = ({ plan }) => element('ol', plan.map(({ step, status: state }) =>
+  element('li', [`${step} `, element('span', STEPS[state] ?? state, { className: 'muted' })])));
+
 const events = {
-  asking: ({ model }) => { status.textContent = `${model} is answering`; },
+  said: ({ text: message }) => {
+    if (own) own = null;
+    else begin(message);
+  },
+  asking: ({ model }) => {
+    setBusy(true);
+    status.textContent = `${model} is answering`;
+  },
+  cleared: ({ id }) => { if (!path.endsWith(`/${id}`)) location.replace(`/chats/${id}`); },
   text: ({ text: more }) => say(more),
   tool_call: (event) => {
     words = null;
+    if (event.name === 'update_plan' && Array.isArray(event.arguments?.plan)) {
+      article().append(steps(event.arguments));
+      return;
+    }
     const summary = element('summary', `${event.name} …`);
     const details = element('details', [summary, element('pre', json(event.arguments))]);
     calls.set(event.id, { details, summary });
@@ -79,6 +108,13 @@ const events = {
     call.details.append(element('pre', event.text ?? ''));
   },
   waiting: ({ because }) => { status.textContent = `Waiting: ${because}`; },
+  cut_short: () => show('The answer was too long and was cut.'),
+  trimmed: ({ results, messages, attachments }) => show(
+    `The conversation exceeded the context window: ${results} results, ${messages} messages and ${attachments} attachments were cut.`,
+  ),
+  summarised: ({ messages }) => show(`Earlier messages were replaced by a summary: ${messages}.`),
+  attachments_rejected: ({ kind, count }) => show(`The model does not accept this kind of attachment (${kind}): ${count} left out.`),
+  unfinished: ({ tools }) => show(`These tool calls may or may not have run: ${tools.join(', ')}.`, 'warn'),
   question: (event) => ask(event),
   question_closed: ({ question }) => answered(question),
   finished: ({ message, outcome }) => { if (outcome !== 'success' && message) show(message, 'warn'); },
@@ -87,26 +123,35 @@ const events = {
 };
 
 const take = (event) => {
+  const isEnd = event.type === 'idle' || event.type === 'closed';
+  changed ||= !isEnd;
   if (event.error) show([event.error.message, ...event.error.causes, ...event.error.hints].join('. '), 'bad');
   else if (event.warning) show(event.warning.message, 'warn');
-  else events[event.type]?.(event);
+  else if (event.shown && event.type !== 'cleared') turn.append(element('pre', event.shown, { className: 'log output', tabIndex: 0 }));
+  else return events[event.type]?.(event);
 };
 
 // Once an answer is complete, the page of the server shows it with its formatting.
 const finish = async () => {
-  const was = busy;
   setBusy(false);
   close();
-  if (!was) return;
+  if (!changed) return;
   const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
   if (!answer.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
   for (const id of ['messages', 'facts']) at(id).replaceWith(page.getElementById(id));
-  const notices = [...turn.querySelectorAll('.notice')];
-  turn.replaceChildren(...notices);
+  turn.replaceChildren(...turn.querySelectorAll('.notice, .output'));
   words = null;
   calls.clear();
-  text.focus();
+  changed = false;
+  const { dataset } = page.getElementById('chat');
+  if ('busy' in dataset) {
+    // Another tab has sent the next message.
+    next = Number(dataset.next);
+    setBusy(true);
+  } else {
+    text.focus();
+  }
 };
 
 // Questions: one dialog at a time; the others wait.
@@ -211,14 +256,18 @@ const inputs = (schema) => {
 // Only a visible tab listens: browsers open few connections to one host.
 let source = null;
 let next = Number(chat.dataset.next);
+// Events are handled one after another: the end of an answer loads the page again.
+let handled = Promise.resolve();
 const listen = () => {
   if (source || document.hidden) return;
   source = new EventSource(`${path}/events?from=${next}`);
   source.onmessage = ({ lastEventId, data }) => {
-    const number = Number(lastEventId);
-    if (number < next) return;
-    next = number + 1;
-    take(JSON.parse(data));
+    handled = handled.then(() => {
+      const number = Number(lastEventId);
+      if (number < next) return undefined;
+      next = number + 1;
+      return take(JSON.parse(data));
+    }).catch(console.error);
   };
   source.onerror = () => { if (source?.readyState === EventSource.CLOSED) source = null; };
 };
@@ -236,15 +285,16 @@ form.addEventListener('submit', async (event) => {
   const message = text.value.trim();
   if (busy || message === '') return;
   setBusy(true);
+  await handled;
+  const shown = begin(message);
+  own = shown;
   status.textContent = 'Starting';
-  turn.replaceChildren();
-  const own = element('article', [element('h2', 'You'), element('div', message, { className: 'text streaming' })], { className: 'message own' });
-  at('messages').append(own);
   if (await post('messages', { text: message })) {
     text.value = '';
     listen();
   } else {
-    own.remove();
+    shown.remove();
+    own = null;
     setBusy(false);
   }
 });

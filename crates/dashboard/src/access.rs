@@ -3,6 +3,7 @@
 //! The requests are checked by [`crate::guard`].
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -28,6 +29,10 @@ pub(crate) struct Access {
     last_request: Mutex<Instant>,
 }
 
+fn draw() -> io::Result<Token> {
+    Token::draw().ok_or_else(|| io::Error::other("the machine returns no random bytes"))
+}
+
 impl Access {
     pub(crate) fn new(port: u16) -> Self {
         let last_request = Mutex::new(Instant::now());
@@ -35,15 +40,15 @@ impl Access {
     }
 
     /// Creates a URL that opens a page once.
-    pub(crate) fn link(&self, path: &str) -> Option<String> {
-        let token = Token::draw()?;
+    pub(crate) fn link(&self, path: &str) -> io::Result<String> {
+        let token = draw()?;
         let address = format!("http://127.0.0.1:{}/open/{}", self.port, token.secret());
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         if links.len() == MAX_LINKS {
             links.remove(0);
         }
         links.push((token, path.to_owned()));
-        Some(address)
+        Ok(address)
     }
 
     pub(crate) fn note_request(&self) {
@@ -89,14 +94,15 @@ pub(crate) struct Links(Mutex<HashMap<String, String>>);
 
 impl Links {
     /// Adds a link; returns the path of its dialog.
-    pub(crate) fn add(&self, link: &str) -> Option<String> {
-        let id = Token::draw()?.secret().to_owned();
+    pub(crate) fn add(&self, link: &str) -> io::Result<String> {
+        let id = draw()?;
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if links.len() == MAX_INSTALL_LINKS {
-            return None;
+            let message = format!("{MAX_INSTALL_LINKS} install links are open; answer one of them");
+            return Err(io::Error::other(message));
         }
-        links.insert(id.clone(), link.to_owned());
-        Some(format!("/install/{id}"))
+        links.insert(id.secret().to_owned(), link.to_owned());
+        Ok(format!("/install/{}", id.secret()))
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<String> {

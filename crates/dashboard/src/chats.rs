@@ -53,7 +53,22 @@ struct Shown {
     html: Html,
     /// The name and arguments of tool calls, or of a result.
     details: Vec<(String, String)>,
+    /// The steps of a plan, and their states.
+    plan: Vec<PlanStep>,
     images: Vec<String>,
+    sounds: Vec<String>,
+}
+
+/// The arguments of `update_plan`.
+#[derive(Debug, Deserialize)]
+struct Plan {
+    plan: Vec<PlanStep>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PlanStep {
+    step: String,
+    status: String,
 }
 
 #[derive(Template)]
@@ -95,18 +110,25 @@ pub(crate) async fn models(viewer: Viewer) -> PageResult {
 
 pub(crate) async fn conversation(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let chat = viewer.app.chats.find(&id);
-    let is_busy = chat.as_ref().is_some_and(|chat| chat.is_busy());
-    let next_event = chat.as_ref().map_or(0, |chat| chat.next_event());
+    let (said, mut next_event) = chat.as_ref().map_or((None, 0), |chat| chat.open_message());
+    let is_busy = said.is_some();
     let read = viewer.app.program.read(&["chat", &format!("--export={id}")]).await;
     let mut found: Conversation = match read {
         // A conversation is stored only with its first message.
         Err(_) if chat.is_some() => Conversation { id: id.clone(), ..Default::default() },
         read => read?,
     };
-    if is_busy {
-        // The rest arrives as events.
+    if let Some(said) = said {
+        // The rest arrives as events, with the message if it is not stored yet.
         let last = found.messages.iter().rposition(|message| message["role"] == "user");
-        found.messages.truncate(last.map_or(0, |last| last + 1));
+        let is_said = |at: &usize| {
+            let text = found.messages[*at]["text"].as_str();
+            text.is_some_and(|text| text.starts_with(said.trim()))
+        };
+        match last.filter(is_said) {
+            Some(last) => found.messages.truncate(last + 1),
+            None => next_event -= 1,
+        }
     }
     let title = found.messages.iter().find(|message| message["role"] == "user");
     let title = title.and_then(|message| message["text"].as_str()).unwrap_or("New chat");
@@ -124,29 +146,49 @@ pub(crate) async fn conversation(viewer: Viewer, Path(id): Path<String>) -> Page
 
 fn shown(message: &Value) -> Option<Shown> {
     let text = message["text"].as_str().unwrap_or_default();
-    let images = message["attachments"].as_array().into_iter().flatten().filter_map(|one| {
-        let mime = one["mime"].as_str().filter(|mime| {
-            matches!(*mime, "image/png" | "image/jpeg" | "image/gif" | "image/webp")
-        })?;
-        Some(format!("data:{mime};base64,{}", one["base64"].as_str()?))
-    });
-    let images = images.collect();
+    let media = |kinds: &[&str]| {
+        let attached = message["attachments"].as_array().into_iter().flatten();
+        let media = attached.filter_map(|one| {
+            let mime = one["mime"].as_str().filter(|mime| kinds.contains(mime))?;
+            Some(format!("data:{mime};base64,{}", one["data"].as_str()?))
+        });
+        media.collect()
+    };
+    let mut shown = Shown {
+        images: media(&["image/png", "image/jpeg", "image/gif", "image/webp"]),
+        sounds: media(&["audio/wav", "audio/mpeg"]),
+        ..Default::default()
+    };
     match message["role"].as_str()? {
-        "user" => Some(Shown { who: "You", html: markdown(text), images, ..Default::default() }),
+        "user" => (shown.who, shown.html) = ("You", markdown(text)),
         "assistant" => {
-            let calls = message["calls"].as_array().into_iter().flatten();
-            let details = calls.map(|call| {
+            (shown.who, shown.html) = ("Agent", markdown(text));
+            for call in message["calls"].as_array().into_iter().flatten() {
                 let word = |name: &str| call[name].as_str().unwrap_or_default().to_owned();
-                (format!("Calls {}", word("name")), word("arguments"))
-            });
-            Some(Shown { who: "Agent", html: markdown(text), details: details.collect(), images })
+                let (name, arguments) = (word("name"), word("arguments"));
+                let plan = Some(&arguments).filter(|_| name == "update_plan");
+                match plan.and_then(|plan| serde_json::from_str(plan).ok()) {
+                    Some(Plan { plan }) => shown.plan = plan,
+                    None => shown.details.push((format!("Calls {name}"), arguments)),
+                }
+            }
         }
         "tool" => {
             let name = message["name"].as_str().unwrap_or_default();
-            let details = vec![(format!("Result of {name}"), text.to_owned())];
-            Some(Shown { who: "", details, images, ..Default::default() })
+            shown.details.push((format!("Result of {name}"), text.to_owned()));
         }
-        _ => None,
+        _ => return None,
+    }
+    Some(shown)
+}
+
+impl PlanStep {
+    fn state(&self) -> &str {
+        match self.status.as_str() {
+            "completed" => "done",
+            "in_progress" => "in progress",
+            other => other,
+        }
     }
 }
 

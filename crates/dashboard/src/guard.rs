@@ -1,10 +1,11 @@
 //! The check of every request: foreign host names (DNS rebinding) and changes without the
 //! token of a page of this site are refused.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
@@ -13,6 +14,7 @@ use http_body_util::{BodyExt as _, Limited};
 use pages::{CSRF_HEADER, Fields, Token, is_for_this_machine, is_same_site, secure};
 
 use crate::access::plain;
+use crate::local_peer::is_own;
 use crate::page::{self, Viewer};
 use crate::program::CommandError;
 use crate::state::App;
@@ -30,6 +32,10 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
         return next.run(request).await;
     }
     if let Some(secret) = path.strip_prefix("/open/") {
+        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+        if !peer.is_some_and(|peer| is_own(peer.0, access.port)) {
+            return plain(StatusCode::FORBIDDEN, "This link is for another user.\n");
+        }
         return access.open(secret).unwrap_or_else(|| page::locked(&app));
     }
     let Some(session) = access.session(request.headers()) else { return page::locked(&app) };

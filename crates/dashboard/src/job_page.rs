@@ -46,6 +46,16 @@ fn readable(line: &str) -> String {
 
 /// Starts a command and redirects to its page.
 pub(crate) fn start(viewer: &Viewer, title: String, words: &[&str]) -> PageResult {
-    let app = &viewer.app;
-    Ok(redirect(&app.jobs.start(&app.program, title, viewer.section, words)?))
+    start_then(viewer, title, words, async {})
+}
+
+/// The same, with work after the command.
+pub(crate) fn start_then(
+    viewer: &Viewer,
+    title: String,
+    words: &[&str],
+    then: impl Future<Output = ()> + Send + 'static,
+) -> PageResult {
+    let (app, section) = (&viewer.app, viewer.section);
+    Ok(redirect(&app.jobs.start(&app.program, (title, section), words, then)?))
 }

@@ -45,13 +45,13 @@ pub(crate) struct SignInPage {
 }
 
 impl Jobs {
-    /// Starts a command; returns the path of its page.
+    /// Starts a command, and `then` when it ends; returns the path of its page.
     pub(crate) fn start(
         &self,
         program: &Program,
-        title: String,
-        back: &'static str,
+        (title, back): (String, &'static str),
         words: &[&str],
+        then: impl Future<Output = ()> + Send + 'static,
     ) -> Result<String, CommandError> {
         let mut child = program.start(words)?;
         drop(child.stdin.take());
@@ -67,6 +67,7 @@ impl Jobs {
                 tokio::join!(job.read(out), job.read(notes));
             };
             let ((), status) = tokio::join!(read, child.wait());
+            then.await;
             job.state().has_succeeded = Some(status.is_ok_and(|status| status.success()));
         });
         Ok(format!("/jobs/{id}"))

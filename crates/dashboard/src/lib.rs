@@ -13,6 +13,7 @@ mod install;
 mod job_page;
 mod jobs;
 mod live_chat;
+mod local_peer;
 mod page;
 mod program;
 mod server;
@@ -26,4 +27,4 @@ mod tools;
 
 pub use page::metrics_frame;
 pub use program::Program;
-pub use server::{Options, ask_running, serve};
+pub use server::{Options, ask_running, lock_start, serve};

@@ -1,6 +1,5 @@
 //! Open conversations: each is an `agent chat` whose questions pages answer.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,15 +16,16 @@ use crate::program::{CommandError, Program};
 const MAX_START: Duration = Duration::from_secs(90);
 /// Timeout for ending a conversation.
 const MAX_END: Duration = Duration::from_secs(5);
-/// Maximum stored events of one answer, for pages opened later.
+/// Maximum stored events of one answer, for pages opened later: beyond it, text is merged and
+/// progress is dropped. The other events are limited by the task loop.
 const MAX_EVENTS: usize = 50_000;
 /// Maximum open conversations.
 const MAX_CHATS: usize = 20;
 
-/// The open conversations, by id.
 #[derive(Debug, Default)]
 pub(crate) struct LiveChats {
-    chats: Mutex<HashMap<String, Arc<LiveChat>>>,
+    /// Not by id: `/clear` changes it.
+    chats: Mutex<Vec<Arc<LiveChat>>>,
     /// One process per conversation, even with many tabs.
     starting: tokio::sync::Mutex<()>,
 }
@@ -43,29 +43,61 @@ pub(crate) struct LiveChat {
     ended: Notify,
 }
 
-/// Events of the current or last answer.
+/// Events of the current or last answer, of which the first is the message.
 #[derive(Debug, Default)]
 struct Turn {
     is_busy: bool,
-    /// Number of the first event.
-    first: u64,
-    events: Vec<Value>,
+    /// Number of the next event.
+    next: u64,
+    /// The events and their numbers; of merged ones, the number of the first.
+    events: Vec<(u64, Value)>,
+    /// Number of events at which they are merged.
+    limit: usize,
+}
+
+impl Turn {
+    fn new(next: u64) -> Self {
+        Self { next, limit: MAX_EVENTS, ..Self::default() }
+    }
+
+    fn add(&mut self, event: Value) {
+        if matches!(event["type"].as_str(), Some("idle" | "closed")) {
+            self.is_busy = false;
+        }
+        if self.events.len() >= self.limit {
+            self.merge();
+            self.limit = MAX_EVENTS.max(self.events.len() * 2);
+        }
+        self.events.push((self.next, event));
+        self.next += 1;
+    }
+
+    fn merge(&mut self) {
+        self.events.retain(|(_, event)| event["type"] != "tool_progress");
+        self.events.dedup_by(|(_, later), (_, event)| {
+            let are_text = later["type"] == "text" && event["type"] == "text";
+            if are_text && let Value::String(text) = &mut event["text"] {
+                text.push_str(later["text"].as_str().unwrap_or_default());
+            }
+            are_text
+        });
+    }
 }
 
 impl LiveChats {
-    fn chats(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveChat>>> {
+    fn chats(&self) -> MutexGuard<'_, Vec<Arc<LiveChat>>> {
         self.chats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<Arc<LiveChat>> {
         let mut chats = self.chats();
-        chats.retain(|_, chat| !chat.has_ended.load(Ordering::Acquire));
-        chats.get(id).cloned()
+        chats.retain(|chat| !chat.has_ended.load(Ordering::Acquire));
+        chats.iter().find(|chat| chat.id() == id).cloned()
     }
 
     /// Whether any conversation waits for an answer.
     pub(crate) fn is_any_busy(&self) -> bool {
-        self.chats().values().any(|chat| chat.turn().is_busy)
+        self.chats().iter().any(|chat| chat.turn().is_busy)
     }
 
     /// Resumes or starts a conversation.
@@ -86,7 +118,7 @@ impl LiveChats {
         words.extend(resumed.as_deref());
         words.extend(model.as_deref());
         let chat = LiveChat::start(program, &words).await?;
-        self.chats().insert(chat.id(), Arc::clone(&chat));
+        self.chats().push(Arc::clone(&chat));
         Ok(chat)
     }
 
@@ -97,7 +129,7 @@ impl LiveChats {
             if chats.len() < MAX_CHATS {
                 return Ok(());
             }
-            chats.iter().find(|(_, chat)| !chat.turn().is_busy).map(|(id, _)| id.clone())
+            chats.iter().find(|chat| !chat.turn().is_busy).map(|chat| chat.id())
         };
         match idle {
             Some(id) => self.end(&id).await,
@@ -108,14 +140,18 @@ impl LiveChats {
 
     /// Ends a conversation; its messages stay stored.
     pub(crate) async fn end(&self, id: &str) {
-        let chat = self.chats().remove(id);
-        if let Some(chat) = chat {
+        let ended = {
+            let mut chats = self.chats();
+            let at = chats.iter().position(|chat| chat.id() == id);
+            at.map(|at| chats.remove(at))
+        };
+        if let Some(chat) = ended {
             chat.end().await;
         }
     }
 
     pub(crate) async fn end_all(&self) {
-        let all: Vec<Arc<LiveChat>> = self.chats().drain().map(|(_, chat)| chat).collect();
+        let all = std::mem::take(&mut *self.chats());
         for chat in &all {
             drop(chat.input.lock().await.take());
         }
@@ -127,7 +163,7 @@ impl LiveChats {
     /// Makes all conversations reload the configuration. The person has just confirmed the
     /// programs of these servers.
     pub(crate) async fn reload(&self, confirmed: &[&str]) {
-        let all: Vec<Arc<LiveChat>> = self.chats().values().cloned().collect();
+        let all = self.chats().clone();
         for chat in all {
             // An ended one reads the configuration when it is resumed.
             let _ = chat.send(&json!({"type": "reload", "confirmed": confirmed})).await;
@@ -146,7 +182,7 @@ impl LiveChat {
             id: Mutex::default(),
             pid,
             input: tokio::sync::Mutex::new(child.stdin.take()),
-            turn: Mutex::new(Turn { first, ..Turn::default() }),
+            turn: Mutex::new(Turn::new(first)),
             count: watch::Sender::new(first),
             has_ended: AtomicBool::new(false),
             ended: Notify::new(),
@@ -192,7 +228,7 @@ impl LiveChat {
         });
         while let Ok(Some(line)) = events.next_line().await {
             let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
-            if event["type"] == "ready" {
+            if event["type"] == "ready" || event["type"] == "cleared" {
                 let id = event["id"].as_str().unwrap_or_default();
                 id.clone_into(&mut self.id.lock().unwrap_or_else(PoisonError::into_inner));
             }
@@ -206,7 +242,6 @@ impl LiveChat {
         let _ = failed.send(notes.await.unwrap_or_default());
         drop(ready);
         let _ = child.wait().await;
-        self.turn().is_busy = false;
         self.take(json!({"type": "closed"}));
         self.has_ended.store(true, Ordering::Release);
         self.ended.notify_waiters();
@@ -216,25 +251,17 @@ impl LiveChat {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn is_busy(&self) -> bool {
-        self.turn().is_busy
-    }
-
     pub(crate) fn id(&self) -> String {
         self.id.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn take(&self, event: Value) {
-        let mut turn = self.turn();
-        if matches!(event["type"].as_str(), Some("idle" | "closed")) {
-            turn.is_busy = false;
-        }
-        if turn.events.len() < MAX_EVENTS {
-            turn.events.push(event);
-        }
-        let count = turn.first + turn.events.len() as u64;
-        drop(turn);
-        self.count.send_replace(count);
+        let next = {
+            let mut turn = self.turn();
+            turn.add(event);
+            turn.next
+        };
+        self.count.send_replace(next);
     }
 
     pub(crate) async fn send(&self, line: &Value) -> Result<(), CommandError> {
@@ -246,14 +273,16 @@ impl LiveChat {
 
     /// Sends a message; one at a time.
     pub(crate) async fn say(&self, text: &str) -> Result<(), CommandError> {
-        {
+        let next = {
             let mut turn = self.turn();
             if turn.is_busy {
                 return Err(CommandError::new("wait for the answer, or stop it"));
             }
-            let first = turn.first + turn.events.len() as u64;
-            *turn = Turn { is_busy: true, first, events: Vec::new() };
-        }
+            *turn = Turn { is_busy: true, ..Turn::new(turn.next) };
+            turn.add(json!({"type": "said", "text": text}));
+            turn.next
+        };
+        self.count.send_replace(next);
         let sent = self.send(&json!({"type": "message", "text": text})).await;
         if sent.is_err() {
             self.turn().is_busy = false;
@@ -285,10 +314,15 @@ impl LiveChat {
         }
     }
 
-    /// The first event for a page that shows everything before: that of the current answer.
-    pub(crate) fn next_event(&self) -> u64 {
+    /// The message that waits for its answer, if any, and the number of the first event after it.
+    pub(crate) fn open_message(&self) -> (Option<String>, u64) {
         let turn = self.turn();
-        if turn.is_busy { turn.first } else { turn.first + turn.events.len() as u64 }
+        match turn.events.first().filter(|_| turn.is_busy) {
+            Some((first, said)) => {
+                (Some(said["text"].as_str().unwrap_or_default().to_owned()), first + 1)
+            }
+            None => (None, turn.next),
+        }
     }
 
     /// Waits for events from a number on; returns them and the next number; `None` at the end of
@@ -310,9 +344,10 @@ impl LiveChat {
     /// The events from a number on, and the next number.
     fn events_from(&self, from: u64) -> (u64, Vec<(u64, Value)>) {
         let turn = self.turn();
-        let skipped = usize::try_from(from.saturating_sub(turn.first)).unwrap_or(usize::MAX);
-        let numbered = (turn.first..).zip(&turn.events).skip(skipped);
-        let events: Vec<(u64, Value)> = numbered.map(|(at, event)| (at, event.clone())).collect();
-        (turn.first + turn.events.len() as u64, events)
+        let events = turn.events.iter().filter(|(number, _)| *number >= from);
+        (turn.next, events.cloned().collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::PermissionsExt as _;
+use std::net::SocketAddr;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,18 +48,35 @@ pub struct Options {
     pub idle: Duration,
 }
 
+/// Waits while another dashboard starts; until the file is closed, others wait.
+pub fn lock_start(socket: &Path) -> io::Result<fs::File> {
+    let path = socket.with_extension("lock");
+    let lock = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    lock.lock()?;
+    Ok(lock)
+}
+
 /// Requests the URL of a page, or of the dialog of an install link, from the running
 /// dashboard. `None` if none runs.
-pub async fn ask_running(socket: &Path, path: &str, link: Option<&str>) -> Option<String> {
+pub async fn ask_running(
+    socket: &Path,
+    path: &str,
+    link: Option<&str>,
+) -> io::Result<Option<String>> {
     let asked = async {
         let mut stream = UnixStream::connect(socket).await.ok()?;
         let request = json!({"path": path, "link": link});
         stream.write_all(format!("{request}\n").as_bytes()).await.ok()?;
         let mut answer = String::new();
         stream.take(MAX_REQUEST_BYTES).read_to_string(&mut answer).await.ok()?;
-        serde_json::from_str::<Value>(&answer).ok()?["address"].as_str().map(str::to_owned)
+        serde_json::from_str::<Value>(&answer).ok()
     };
-    tokio::time::timeout(MAX_ANSWER, asked).await.ok()?
+    let answer = tokio::time::timeout(MAX_ANSWER, asked).await;
+    let answer = answer.map_err(|_| io::Error::other("it does not answer"))?.unwrap_or_default();
+    match answer["error"].as_str() {
+        Some(error) => Err(io::Error::other(error.to_owned())),
+        None => Ok(answer["address"].as_str().map(str::to_owned)),
+    }
 }
 
 /// Serves until `stop` completes or the idle time is over. `opened` gets the first URL.
@@ -80,17 +98,21 @@ pub async fn serve(
         links: Links::default(),
     });
     let later = listen(&socket)?;
-    let address = address(&app, path, link);
-    opened(address.ok_or_else(|| io::Error::other("the machine returns no random bytes"))?);
-    let served = axum::serve(listener, router(&app, metrics)).into_future();
+    let id = |socket| fs::metadata(socket).map(|file| (file.dev(), file.ino())).ok();
+    let own = id(&socket);
+    opened(address(&app, path, link)?);
+    let routes = router(&app, metrics).into_make_service_with_connect_info::<SocketAddr>();
+    let served = axum::serve(listener, routes).into_future();
     let result = tokio::select! {
         result = served => result,
         () = answer_later(&app, &later) => Ok(()),
         () = idle_end(&app, idle) => Ok(()),
         () = stop => Ok(()),
     };
-    // A new dashboard uses this name only after this one is gone.
-    let _ = fs::remove_file(&socket);
+    // It may be that of a newer dashboard.
+    if id(&socket) == own {
+        let _ = fs::remove_file(&socket);
+    }
     app.chats.end_all().await;
     result
 }
@@ -141,11 +163,9 @@ async fn asset(
     found.unwrap_or_else(|| plain(StatusCode::NOT_FOUND, "There is no such file.\n"))
 }
 
-fn address(app: &App, path: &str, link: Option<&str>) -> Option<String> {
-    match link {
-        Some(link) => app.access.link(&app.links.add(link)?),
-        None => app.access.link(path),
-    }
+fn address(app: &App, path: &str, link: Option<&str>) -> io::Result<String> {
+    let dialog = link.map(|link| app.links.add(link)).transpose()?;
+    app.access.link(dialog.as_deref().unwrap_or(path))
 }
 
 /// Opens the socket for this user only, replacing an abandoned one.
@@ -180,8 +200,11 @@ async fn answer_one(app: &App, stream: UnixStream) -> Option<()> {
     BufReader::new(read.take(MAX_REQUEST_BYTES)).read_line(&mut line).await.ok()?;
     let request: Value = serde_json::from_str(&line).ok()?;
     let path = request["path"].as_str().filter(|path| path.starts_with('/')).unwrap_or("/");
-    let address = address(app, path, request["link"].as_str());
-    write.write_all(json!({"address": address}).to_string().as_bytes()).await.ok()
+    let answer = match address(app, path, request["link"].as_str()) {
+        Ok(address) => json!({"address": address}),
+        Err(error) => json!({"error": error.to_string()}),
+    };
+    write.write_all(answer.to_string().as_bytes()).await.ok()
 }
 
 /// Completes after the idle time without requests and running work.
@@ -194,3 +217,6 @@ async fn idle_end(app: &App, idle: Duration) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! Forms that add servers and edit all keys of one.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::Path;
 use pages::{Fields, Frame, redirect};
@@ -131,7 +133,18 @@ pub(crate) async fn import_form(viewer: Viewer) -> PageResult {
 }
 
 pub(crate) async fn import(viewer: Viewer) -> PageResult {
-    job_page::start(&viewer, "Import of servers".to_owned(), &["mcp", "import", "--yes"])
+    let app = Arc::clone(&viewer.app);
+    let before = Configuration::read(&app).await?;
+    // Running conversations start the new servers.
+    let reload = async move {
+        if let Ok(after) = Configuration::read(&app).await {
+            let names = after.servers.iter().map(|server| server.name.as_str());
+            let new: Vec<&str> = names.filter(|name| before.find(name).is_err()).collect();
+            app.chats.reload(&new).await;
+        }
+    };
+    let words = ["mcp", "import", "--yes"];
+    job_page::start_then(&viewer, "Import of servers".to_owned(), &words, reload)
 }
 
 pub(crate) async fn edit_form(viewer: Viewer, Path(name): Path<String>) -> PageResult {

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::extract::Path;
-use pages::{Fields, Frame, Html};
+use pages::{Fields, Frame, Html, redirect};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -86,6 +86,10 @@ pub(crate) async fn list(viewer: Viewer, Path(server): Path<String>) -> PageResu
 pub(crate) async fn choose(viewer: Viewer, Path(server): Path<String>) -> PageResult {
     let all: Vec<&str> = viewer.form.all("known").collect();
     let used: Vec<&str> = viewer.form.all("use").collect();
+    // Saving the same choice keeps patterns.
+    if viewer.form.all("used").eq(used.iter().copied()) {
+        return Ok(redirect(&path(&server)));
+    }
     let unused: Vec<&str> = all.iter().filter(|name| !used.contains(name)).copied().collect();
     // The majority decides about tools that the server adds later.
     let (include, exclude) = if unused.is_empty() {

@@ -14,7 +14,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (
         CONTENT_SECURITY_POLICY,
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
-         img-src 'self' data:; media-src 'self'; form-action 'self'; base-uri 'none'; \
+         img-src 'self' data:; media-src 'self' data:; form-action 'self'; base-uri 'none'; \
          frame-ancestors 'none'",
     ),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),

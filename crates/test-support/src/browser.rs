@@ -127,6 +127,14 @@ impl Browser {
         serde_json::from_value(found).expect("axe-core returns a list")
     }
 
+    /// The addresses of the frames in the page.
+    pub fn frames(&self) -> Vec<String> {
+        let command = json!({ "cmd": "Page.getFrameTree", "params": {} });
+        let page = self.must("/goog/cdp/execute", &command);
+        let frames = page["frameTree"]["childFrames"].as_array().into_iter().flatten();
+        frames.map(|frame| frame["frame"]["url"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
     pub fn screenshot(&self, path: &Path) {
         let picture = self.driver.get("/screenshot").expect("a picture");
         let bytes = BASE64_STANDARD

@@ -47,12 +47,14 @@ async fn serve(args: &Args, session: &Session) -> Result {
     let home = session.home()?;
     let socket = home.dashboard_socket();
     let link = args.link.as_deref();
-    if let Some(address) = dashboard::ask_running(&socket, "/", link).await {
+    config::made_folder_of(&socket).or_cannot("write to", &socket)?;
+    let starting = dashboard::lock_start(&socket).or_cannot("lock", &socket)?;
+    let running = dashboard::ask_running(&socket, "/", link).await;
+    if let Some(address) = running.or_failed("the running dashboard refused")? {
         view::print_address(&address, &session.output)?;
         view::open(&address, launch, &session.output).await;
         return Ok(());
     }
-    config::made_folder_of(&socket).or_cannot("write to", &socket)?;
     let listener = view::listen(args.port).await?;
     let stop = view::stop_signal()?;
     let path = std::env::current_exe().or_failed("cannot find this program")?;
@@ -66,6 +68,7 @@ async fn serve(args: &Args, session: &Session) -> Result {
     let output = session.output.clone();
     let mut printed = Ok(());
     let opened = |address: String| {
+        drop(starting);
         printed = view::print_address(&address, &output);
         output.note("The dashboard is served on this machine only. Press Ctrl-C to stop.");
         tokio::spawn(async move { view::open(&address, launch, &output).await });

@@ -7,6 +7,7 @@ mod accessibility;
 mod chats;
 mod servers;
 mod sign_in;
+mod stored;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -33,7 +34,11 @@ impl Dashboard {
     }
 
     fn with(command: &mut Command) -> Self {
-        let mut program = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        Self::of(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    /// One that was started with its output piped.
+    fn of(mut program: Child) -> Self {
         let mut said = String::new();
         BufReader::new(program.stdout.take().unwrap()).read_line(&mut said).unwrap();
         let said: Value = serde_json::from_str(&said).unwrap();
@@ -90,6 +95,39 @@ struct Answer {
     status: u16,
     head: String,
     body: String,
+}
+
+/// A further link to the pages of the running dashboard.
+fn link(setup: &Setup, more: &[&str]) -> String {
+    let run = setup.agent(&[&["--json", "dashboard", "--no-open"], more].concat());
+    let said: Value = serde_json::from_str(&run.stdout).unwrap();
+    said["address"].as_str().unwrap().to_owned()
+}
+
+/// The entry of a server that is this Python program, which answers `tools/call` with `content`.
+fn python_server(setup: &Setup, name: &str, content: &str) -> String {
+    let program = format!(
+        r#"
+import sys, json, base64, io, wave
+def sound():
+    file = io.BytesIO()
+    with wave.open(file, "wb") as it:
+        it.setnchannels(1), it.setsampwidth(2), it.setframerate(8000), it.writeframes(bytes(8000))
+    return base64.b64encode(file.getvalue()).decode()
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message: continue
+    result = {{
+        "initialize": lambda: {{"protocolVersion": "2025-06-18", "capabilities": {{"tools": {{}}}}, "serverInfo": {{"name": "{name}", "version": "1"}}}},
+        "tools/list": lambda: {{"tools": [{{"name": "make", "inputSchema": {{"type": "object"}}}}]}},
+        "tools/call": lambda: {{"content": [{content}], "structuredContent": {{"seconds": 0.5}}}},
+    }}.get(message["method"], dict)()
+    print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
+"#
+    );
+    let script = setup.fixture.agent.work().join(format!("{name}.py"));
+    fs::write(&script, program).unwrap();
+    format!("  {name}:\n    command: python3\n    args: [{}]\n", script.display())
 }
 
 /// A world with a folder server, the server with everything, and comments around them.

@@ -49,7 +49,7 @@ pub(super) async fn run(chat: &mut ChatSession<'_>, confirmed: &[String]) -> Res
         let mut event = reload_json(&done);
         event["type"] = "reloaded".into();
         event["refused"] = refused.into();
-        return chat.print_json(event);
+        return chat.print_json(event, &reloaded_line(&done));
     }
     if done.is_empty() {
         return Ok(());

@@ -41,16 +41,20 @@ enum NextAction {
 impl ChatSession<'_> {
     pub(super) async fn converse(&mut self, input: &mut Input, signals: &mut Signals) -> Result {
         self.greet(input)?;
-        let mut failed = None;
+        let (mut failed, mut is_reloaded) = (None, false);
         loop {
             let reporter = Arc::clone(&self.setup.fleet.reporter);
             if input.is_attended() {
-                self.output().json_line(&json!({"type": "idle"}))?;
+                // A message may have been sent during the reload.
+                if !is_reloaded {
+                    self.output().json_line(&json!({"type": "idle"}))?;
+                }
             } else if input.is_person() {
                 reporter.hold();
             }
             let came = input.next(signals).await;
             reporter.release();
+            is_reloaded = matches!(came, Ok(InputEvent::Reload(_)));
             let (text, is_message) = match came? {
                 InputEvent::Typed(text) => (text, false),
                 InputEvent::Message(text) => (text, true),

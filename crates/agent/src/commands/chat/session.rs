@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use anstream::adapter::strip_str;
 use mcp_client::Client;
 use serde_json::{Value, json};
 use task_loop::TaskUsage;
@@ -88,20 +89,27 @@ impl<'a> ChatSession<'a> {
 
     /// Prints the text, or the JSON response to a program.
     pub(super) fn print(&self, value: Value, text: String) -> Result {
-        if self.output().is_json() { self.print_json(value) } else { self.output().text(text) }
+        if self.output().is_json() {
+            self.print_json(value, &text)
+        } else {
+            self.output().text(text)
+        }
     }
 
     /// Prints a note, or the JSON response to a program.
     pub(super) fn print_or_note(&self, value: Value, note: impl Display) -> Result {
         if self.output().is_json() {
-            return self.print_json(value);
+            return self.print_json(value, &note.to_string());
         }
         self.output().note(note);
         Ok(())
     }
 
-    /// Prints the JSON response to a program, without secrets.
-    pub(super) fn print_json(&self, value: Value) -> Result {
+    /// Prints the JSON response to a program, without secrets. A frontend also gets the text.
+    pub(super) fn print_json(&self, mut value: Value, text: &str) -> Result {
+        if self.setup.wanted.attended.is_some() {
+            value["shown"] = strip_str(text).to_string().into();
+        }
         self.output().json_line(&self.setup.fleet.shown.json(value))
     }
 

@@ -101,7 +101,7 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result {
     let tokens: u32 = offered.iter().map(|tool| tool.tokens).sum();
     if chat.output().is_json() {
         let value = json!({"type": "tools", "tools": listed, "tokens": tokens, "all": all});
-        return chat.print_json(value);
+        return chat.print_json(value, &rows.text());
     }
     if found.is_some() && count == 0 {
         chat.output().note(format!("no tool matches `{}`", printable(words)));
@@ -135,11 +135,6 @@ pub(super) fn servers(chat: &ChatSession<'_>) -> Result {
 pub(super) async fn cost(chat: &ChatSession<'_>) -> Result {
     let spent = &chat.spent;
     let me: Result<Me, _> = chat.setup.member.client.get("/me").await;
-    if chat.output().is_json() {
-        let available = me.as_ref().ok().map(|me| me.available_micros);
-        let value = json!({"type": "cost", "spent": spent, "available_micros": available});
-        return chat.print_json(value);
-    }
     let lines = [
         ("model calls", spent.model_calls.to_string()),
         ("tool calls", spent.tool_calls.to_string()),
@@ -149,12 +144,14 @@ pub(super) async fn cost(chat: &ChatSession<'_>) -> Result {
         ),
         ("spent", format!("{} credits", credits(spent.charge_micros))),
     ];
-    let available = me.as_ref().ok().map(|me| credits(me.available_micros));
-    let balance = available.map(|available| ("balance", format!("{available} credits")));
+    let available = me.as_ref().ok().map(|me| me.available_micros);
+    let balance = available.map(|available| ("balance", format!("{} credits", credits(available))));
     let line = |(name, value): (&str, String)| format!("{name:<12} {value}\n");
     let text: String = lines.into_iter().chain(balance).map(line).collect();
-    chat.output().text(text)?;
+    let value = json!({"type": "cost", "spent": spent, "available_micros": available});
+    chat.print(value, text)?;
     match me {
+        _ if chat.output().is_json() => Ok(()),
         Ok(_) => Ok(()),
         Err(trouble) => {
             let mut diagnostic = chat.setup.member.diagnostic(&trouble);
@@ -177,11 +174,13 @@ pub(super) fn metrics(chat: &ChatSession<'_>) -> Result {
         chat.output().note("Nothing was counted since the last package.");
         return Ok(());
     };
+    let bytes = next.to_bytes();
     if chat.output().is_json() {
-        let package: Value = serde_json::from_slice(&next.to_bytes()).unwrap_or_default();
-        return chat.print_json(json!({"type": "metrics", "recording": true, "package": package}));
+        let package: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let value = json!({"type": "metrics", "recording": true, "package": package});
+        return chat.print_json(value, &String::from_utf8_lossy(&bytes));
     }
-    chat.output().bytes(&next.to_bytes())?;
+    chat.output().bytes(&bytes)?;
     if drafts.len() > 1 {
         let count = drafts.len();
         chat.output().note(format!("This is the first of {count} packages."));

@@ -2,14 +2,20 @@
 
 use mcp_client::config::{Problem, parse_entry};
 use serde_json::{Value, json};
+use task_loop::Sanitizer;
 use task_loop::untrusted::printable;
 
 use crate::config::lock;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::key_value;
+use crate::mcp::McpServers;
+use crate::mcp::reporter::MessageSink;
 use crate::output::GOOD;
 use crate::session::Session;
+
+/// How a hidden secret begins in the output of commands.
+const MARK: &str = "[redacted:";
 
 /// Change settings of a server
 #[derive(Debug, clap::Args)]
@@ -30,14 +36,22 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result {
-    let settings = key_value::object(&args.settings, "key")?;
+    let mut settings = key_value::object(&args.settings, "key")?;
     let home = session.home()?;
     let (path, name) = (home.config(), &args.server);
     ServersFile::load(&path)?.existing(std::slice::from_ref(name))?;
     let _lock = lock::take(&path)?;
     let mut file = ServersFile::load(&path)?;
-    for (key, value) in &settings {
-        let value = Some(value).filter(|value| **value != Value::Null);
+    let shown = McpServers::load(session, MessageSink::Notes)?.shown;
+    let before = file.entry(name).unwrap_or_default();
+    for (key, value) in &mut settings {
+        let all = key.split('.').fold(&before, |entry, part| &entry[part]);
+        if !restore(value, all, all, &shown) {
+            let message = format!("`{}` contains a hidden secret", printable(key));
+            return Err(Diagnostic::configuration(message)
+                .hint("write the secret itself, or a reference such as `${NAME}`"));
+        }
+        let value = Some(&*value).filter(|value| **value != Value::Null);
         file.set_key(name, key, value).map_err(|diagnostic| {
             let key = printable(key);
             diagnostic.hint(format!("change `{key}` under `{name}:` yourself"))
@@ -59,6 +73,46 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         &json!({ "server": name, "changed": keys, "file": path.to_string_lossy() }),
         format!("{GOOD}Changed{GOOD:#} {}.\n", printable(name)),
     )
+}
+
+/// Restores the secrets that other commands print as marks: those of `here`, the value at the
+/// same place in the file, or the only ones in `all` that look like this. Returns whether no mark
+/// is left.
+fn restore(value: &mut Value, here: &Value, all: &Value, shown: &Sanitizer) -> bool {
+    match value {
+        Value::String(text) if text.contains(MARK) => {
+            let text = Value::String(text.clone());
+            let mut found = Vec::new();
+            add_strings(all, &mut found);
+            found.retain(|it| shown.json((*it).clone()) == text);
+            if found.contains(&here) {
+                found = vec![here];
+            }
+            let Some(first) = found.first().filter(|first| found.iter().all(|it| it == *first))
+            else {
+                return false;
+            };
+            *value = (*first).clone();
+            true
+        }
+        Value::Array(items) => {
+            let mut items = items.iter_mut().enumerate();
+            items.all(|(at, item)| restore(item, &here[at], all, shown))
+        }
+        Value::Object(entries) => entries
+            .iter_mut()
+            .all(|(key, item)| !key.contains(MARK) && restore(item, &here[key], all, shown)),
+        _ => true,
+    }
+}
+
+fn add_strings<'v>(value: &'v Value, strings: &mut Vec<&'v Value>) {
+    match value {
+        Value::String(_) => strings.push(value),
+        Value::Array(items) => items.iter().for_each(|item| add_strings(item, strings)),
+        Value::Object(entries) => entries.values().for_each(|item| add_strings(item, strings)),
+        _ => {}
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use agent_test_support::mcp::ServerCommand;
 use serde_json::json;
 
-use super::{Fixture, Screen, entry};
+use super::{Fixture, Screen, entry, says};
 
 /// The small server of the commands' tests, which writes down what happens to it.
 fn notes(fixture: &Fixture, name: &str) -> String {
@@ -149,4 +149,19 @@ fn a_project_file_that_changes_under_a_conversation_needs_approval_again() {
     assert!(!person.says("/mcp").contains("local"), "it is not used any more");
     assert_eq!(started(&fixture, "evil"), 0);
     leave(person);
+}
+
+#[test]
+fn a_conversation_is_not_idle_between_a_reload_and_a_waiting_message() {
+    let fixture = Fixture::new();
+    fixture.script(vec![says("Hello.")]);
+    let reload = json!({"type": "reload", "confirmed": []});
+    let message = json!({"type": "message", "text": "Hi"});
+    let run = fixture.piped(&["--json", "--attended"], &format!("{reload}\n{message}\n"));
+    let types = run.stdout.lines().map(|line| {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        event["type"].as_str().unwrap().to_owned()
+    });
+    let types: Vec<String> = types.filter(|it| it != "text").collect();
+    assert_eq!(types, ["ready", "idle", "reloaded", "asking", "finished", "idle"], "{run:?}");
 }

@@ -138,3 +138,64 @@ fn a_signal_stops_the_dashboard_and_removes_its_socket() {
     assert!(code.unwrap().success());
     assert!(!setup.fixture.agent.home().join("dashboard.sock").exists());
 }
+
+#[test]
+fn too_many_open_install_links_are_refused() {
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
+    let entry = serde_json::json!({"url": "https://example.com/mcp"});
+    let install = mcp_client::install_link::build("docs", entry.as_object().unwrap()).unwrap();
+    for _ in 0..20 {
+        assert!(link(&setup, &["--link", &install]).starts_with(&dashboard.origin()));
+    }
+    let refused = setup.agent(&["dashboard", "--no-open", "--link", &install]);
+    assert_eq!(refused.code, 1, "{}", refused.transcript());
+    assert!(refused.stderr.contains("20 install links are open"), "{}", refused.transcript());
+    assert!(link(&setup, &[]).starts_with(&dashboard.origin()));
+}
+
+#[test]
+fn concurrent_starts_give_one_dashboard() {
+    let setup = setup();
+    let start = || {
+        let mut command = setup.command(["--json", "dashboard", "--no-open"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let programs: Vec<Child> = (0..4).map(|_| start()).collect();
+    let all: Vec<Dashboard> = programs.into_iter().map(Dashboard::of).collect();
+    for one in &all {
+        assert_eq!(one.origin(), all[0].origin());
+    }
+}
+
+#[test]
+fn a_replaced_socket_is_not_removed() {
+    let setup = setup();
+    let mut dashboard = Dashboard::start(&setup);
+    let socket = setup.fixture.agent.home().join("dashboard.sock");
+    fs::remove_file(&socket).unwrap();
+    let next = Dashboard::start(&setup);
+    let id = dashboard.program.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    dashboard.program.wait().unwrap();
+    assert!(link(&setup, &[]).starts_with(&next.origin()));
+}
+
+/// Only root can act as another user.
+#[cfg(target_os = "linux")]
+#[test]
+fn links_are_refused_to_other_users() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let setup = setup();
+    let dashboard = Dashboard::start(&setup);
+    let curl = ["curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}"];
+    let mut other = Command::new("setpriv");
+    other.args(["--reuid=65534", "--clear-groups"]).args(curl).arg(&dashboard.link);
+    let said = other.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "403", "{said:?}");
+    // The link was not used.
+    let said = Command::new(curl[0]).args(&curl[1..]).arg(&dashboard.link).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "303", "{said:?}");
+}

@@ -43,9 +43,7 @@ fn pages_are_accessible_light_dark_and_on_a_phone() {
         ("phone", 360, ColorScheme::Light),
     ] {
         let browser = Browser::start(width, 900, scheme);
-        let run = setup.agent(&["--json", "dashboard", "--no-open"]);
-        let said: Value = serde_json::from_str(&run.stdout).unwrap();
-        browser.goto(said["address"].as_str().unwrap());
+        browser.goto(&link(&setup, &[]));
         check(&dashboard, &browser, name);
     }
 }

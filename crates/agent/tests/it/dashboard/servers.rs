@@ -151,11 +151,7 @@ fn a_link_is_installed_once_and_only_by_its_dialog() {
     let hidden = format!("{}\u{202e}", " ".repeat(4000));
     let entry = serde_json::json!({"command": "python3", "args": ["-c", "print(1)", hidden], "env": {"LD_PRELOAD": "/tmp/x.so"}});
     let link = mcp_client::install_link::build("files", entry.as_object().unwrap()).unwrap();
-    let open = |link: &str| {
-        let run = setup.agent(&["--json", "dashboard", "--no-open", "--link", link]);
-        let said: Value = serde_json::from_str(&run.stdout).unwrap();
-        said["address"].as_str().unwrap().to_owned()
-    };
+    let open = |link: &str| super::link(&setup, &["--link", link]);
     browser.goto(&open(&link));
     heading(&browser, "Install this server?");
     shows(&browser, "main", "…(4000 spaces)…");
@@ -285,4 +281,116 @@ fn install_links_of_the_desktop_open_the_dashboard() {
     );
     rustix::process::kill_process(id.unwrap().pid, rustix::process::Signal::TERM).unwrap();
     opening.wait().unwrap();
+}
+
+#[test]
+fn sounds_and_structured_results_of_a_tool_are_shown() {
+    let setup = Setup::new();
+    let sounds = python_server(
+        &setup,
+        "sounds",
+        r#"{"type": "audio", "mimeType": "audio/wav", "data": sound()}"#,
+    );
+    setup.configure(&format!("mcp_servers:\n{sounds}"));
+    let dashboard = Dashboard::start(&setup);
+    let browser = dashboard.browser();
+    browser.goto(&format!("{}/servers/sounds/tools/make", dashboard.origin()));
+    press(&browser, "Call");
+    shows(&browser, "#result pre", "\"seconds\": 0.5");
+    let plays = "return document.querySelector('#result audio')?.duration > 0";
+    awaits(&browser, "the sound can be played", plays);
+}
+
+#[test]
+fn literal_secrets_survive_edits_of_the_page() {
+    let setup = Setup::new();
+    setup.configure(
+        "mcp_servers:\n  api:\n    url: http://127.0.0.1:1/mcp\n    enabled: false\n    headers:\n      \
+         Authorization: Bearer literal-secret-1234\n  tool:\n    command: python3\n    enabled: false\n    \
+         args: [--token, literal-secret-5678]\n    env: {API_TOKEN: literal-secret-9012, MODE: fast}\n",
+    );
+    let dashboard = Dashboard::start(&setup);
+    let browser = dashboard.browser();
+    let edit = |server: &str, key: &str, change: &str| {
+        browser.goto(&format!("{}/servers/{server}/edit", dashboard.origin()));
+        let field = format!("document.querySelector(\"[name='key.{key}']\")");
+        let shown = browser.eval(&format!("return {field}.value"));
+        assert!(shown.as_str().unwrap().contains("[redacted:"), "{shown}");
+        browser.eval(&format!(
+            "const field = {field}, value = JSON.parse(field.value); {change}; \
+             field.value = JSON.stringify(value)"
+        ));
+        press(&browser, "Save");
+    };
+    edit("api", "headers", "value['X-Team'] = 'red'");
+    shows(&browser, "#notice", "The configuration is saved");
+    let text = config(&setup);
+    assert!(text.contains("Bearer literal-secret-1234") && text.contains("X-Team"), "{text}");
+    edit(
+        "tool",
+        "env",
+        "value.OTHER_TOKEN = value.API_TOKEN; delete value.API_TOKEN; value.MODE = 'slow'",
+    );
+    shows(&browser, "#notice", "The configuration is saved");
+    let text = config(&setup);
+    assert!(text.contains("OTHER_TOKEN") && text.contains("literal-secret-9012"), "{text}");
+    assert!(text.contains("slow") && !text.contains("redacted"), "{text}");
+    edit("api", "headers", "value.Authorization = 'Basic' + value.Authorization.slice(6)");
+    shows(&browser, "#notice", "`headers` contains a hidden secret");
+    assert_eq!(config(&setup), text);
+}
+
+#[test]
+fn imported_servers_are_started_in_running_chats() {
+    let setup = setup();
+    let user = setup.fixture.agent.work().join("user");
+    fs::create_dir_all(user.join(".cursor")).unwrap();
+    let server = everything_stdio();
+    let entry = serde_json::json!({"mcpServers": {"imported": {
+        "command": server.command, "args": server.args,
+        "env": server.env.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+    }}});
+    fs::write(user.join(".cursor/mcp.json"), entry.to_string()).unwrap();
+    setup.script(vec![crate::chat::says("Hello.")]);
+    let mut command = setup.command(["--json", "dashboard", "--no-open"]);
+    let dashboard = Dashboard::with(command.env("HOME", &user));
+    let browser = dashboard.browser();
+    super::chats::begin(&browser, &dashboard, "hello");
+    shows(&browser, "#messages .text", "Hello.");
+    let chat = browser.address();
+    browser.goto(&format!("{}/servers-import", dashboard.origin()));
+    shows(&browser, "pre", "imported");
+    assert_eq!(browser.accessibility_findings(), [""; 0]);
+    press(&browser, "Import all new servers");
+    shows(&browser, "#job .tag", "done");
+    assert!(config(&setup).contains("  imported:"));
+    browser.goto(&chat);
+    super::chats::awaits_tools(&setup, &browser, "the imported tools", |tools| {
+        tools.contains("mcp__imported__echo")
+    });
+}
+
+#[test]
+fn an_unchanged_choice_of_tools_keeps_patterns() {
+    let setup = setup();
+    let before = config(&setup).replace("  all:\n", "  all:\n    tools: {exclude: [\"get-*\"]}\n");
+    setup.configure(&before);
+    let dashboard = Dashboard::start(&setup);
+    let browser = dashboard.browser();
+    let tools = format!("{}/servers/all/tools", dashboard.origin());
+    browser.goto(&tools);
+    press(&browser, "Save");
+    heading(&browser, "all");
+    assert_eq!(config(&setup), before);
+    // The majority of the tools is not used: the others are listed.
+    browser.goto(&tools);
+    browser.eval(
+        "const boxes = [...document.querySelectorAll('input[name=use]')]; \
+         boxes.forEach((it) => { it.checked = it.value === 'echo' })",
+    );
+    press(&browser, "Save");
+    shows(&browser, "#notice", "The configuration is saved");
+    let text = config(&setup);
+    assert!(text.contains("include") && text.contains("echo"), "{text}");
+    assert!(!text.contains("get-*"), "{text}");
 }
