@@ -6,7 +6,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::WebSearchTool;
+use serde_json::{Value, json};
+
+use super::fields::{Object, copy};
+use super::{WebSearchTool, web_search};
 
 /// Maximum function name length of chat completions.
 pub const MAX_FUNCTION_NAME_BYTES: usize = 64;
@@ -35,6 +38,31 @@ pub(crate) enum ToolKind {
     ToolSearch,
     /// The service searches the web.
     WebSearch,
+}
+
+/// The tools that a request offers: their chat functions, and the table that maps them back.
+#[derive(Default)]
+pub(crate) struct OfferedTools {
+    pub(crate) table: ToolTable,
+    pub(crate) functions: Vec<Value>,
+}
+
+impl OfferedTools {
+    /// Adds the function of a tool with these fields of its definition, by source and target name; a
+    /// repeated definition changes nothing.
+    pub(crate) fn define(&mut self, tool: Tool, definition: &Object, fields: &[(&str, &str)]) {
+        let Some(name) = self.table.add(tool) else { return };
+        let mut function = Object::new();
+        function.insert("name".into(), name.into());
+        copy(definition, &mut function, fields);
+        self.functions.push(json!({ "type": "function", "function": function }));
+    }
+
+    pub(crate) fn offer_web_search(&mut self, settings: WebSearchTool) {
+        if let Some(name) = self.table.add_web_search(settings) {
+            self.functions.push(web_search::function(&name));
+        }
+    }
 }
 
 impl Tool {

@@ -121,11 +121,8 @@ impl Database {
     /// Runs work with exclusive use of a connection.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = idle().pop();
-        let connection = match kept {
-            Some(connection) => connection,
-            None => connect(&self.path)?,
-        };
+        let open = idle().pop();
+        let connection = open.map_or_else(|| connect(&self.path), Ok)?;
         let result = work(&connection)?;
         let mut idle = idle();
         if idle.len() < MAX_IDLE {
@@ -189,7 +186,7 @@ impl Writer {
         Ok(())
     }
 
-    pub(crate) fn write(&mut self, path: &str, record: &Record, said: Text<'_>) -> Result<()> {
+    pub(crate) fn write(&mut self, path: &str, record: &Record, content: Text<'_>) -> Result<()> {
         self.begin()?;
         if let Some(id) = self.id(path)? {
             self.forget_text(id, path)?;
@@ -202,10 +199,12 @@ impl Writer {
             .connection
             .prepare_cached(sql)?
             .query_row(params![path, size.cast_signed(), modified_ns, digest], |row| row.get(0))?;
-        if !said.text.is_empty() {
+        if !content.text.is_empty() {
             let sql = "INSERT INTO content (id, title, text) VALUES (?, ?, ?)";
-            self.connection.prepare_cached(sql)?.execute(params![id, said.title, said.text])?;
-            for (word, level) in levels(path, said) {
+            self.connection
+                .prepare_cached(sql)?
+                .execute(params![id, content.title, content.text])?;
+            for (word, level) in levels(path, content) {
                 self.change(word, id, Some(level));
             }
         }
@@ -338,7 +337,7 @@ struct Counts {
 }
 
 /// The level of each word of a document: the part with the highest weight counts.
-fn levels(path: &str, said: Text<'_>) -> impl Iterator<Item = (String, u16)> {
+fn levels(path: &str, content: Text<'_>) -> impl Iterator<Item = (String, u16)> {
     let mut words_of: HashMap<String, Counts> = HashMap::new();
     let mut count = |text: &str, add: fn(&mut Counts)| {
         let mut length = 0.0;
@@ -348,9 +347,9 @@ fn levels(path: &str, said: Text<'_>) -> impl Iterator<Item = (String, u16)> {
         }
         length
     };
-    let of_title = count(said.title, |counts| counts.title = counts.title.saturating_add(1));
+    let of_title = count(content.title, |counts| counts.title = counts.title.saturating_add(1));
     let of_path = count(path, |counts| counts.path = counts.path.saturating_add(1));
-    let of_text = count(said.text, |counts| counts.text = counts.text.saturating_add(1));
+    let of_text = count(content.text, |counts| counts.text = counts.text.saturating_add(1));
     let weight = |count: u16, length: f32, usual: f32| {
         let count = f32::from(count);
         count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / usual))

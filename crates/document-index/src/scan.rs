@@ -84,12 +84,12 @@ pub(crate) fn scan(
         let modified_ns = if is_settled(seen.modified_ns) { seen.modified_ns } else { 0 };
         let record = Record { size: seen.size, modified_ns, digest };
         if !is_same {
-            let said = match bytes {
+            let parsed = match bytes {
                 Some(bytes) => source.parser.file_blocking(seen.format, &bytes),
                 None => Err(Rejection::TooLarge.into()),
             };
-            let said = match said {
-                Ok(said) => said,
+            let content = match parsed {
+                Ok(content) => content,
                 Err(ParseError::Busy | ParseError::Unavailable) => continue,
                 Err(why) => {
                     tracing::warn!(path, %why, "file not searchable");
@@ -97,9 +97,9 @@ pub(crate) fn scan(
                     FileText { title: None, text: String::new() }
                 }
             };
-            let title = said.title.unwrap_or_else(|| name(path).to_owned());
-            let kept = Record { modified_ns: seen.modified_ns, ..record.clone() };
-            writer.write(path, &kept, Text { title: &title, text: &said.text })?;
+            let title = content.title.unwrap_or_else(|| name(path).to_owned());
+            let stored = Record { modified_ns: seen.modified_ns, ..record.clone() };
+            writer.write(path, &stored, Text { title: &title, text: &content.text })?;
             done.read += 1;
             if done.read.is_multiple_of(FILES_A_COMMIT) {
                 writer.commit()?;

@@ -1,7 +1,7 @@
 //! The text of files: plain text, Markdown, HTML and PDF.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use encoding_rs::{Encoding, UTF_8};
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::rejection::Rejection;
 use crate::{markup, pdf};
 
-/// Time limit after which no further PDF page is read.
-const MAX_PDF_TIME: Duration = Duration::from_secs(7);
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 const MAX_HTML_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes checked for zeros, which text does not have.
@@ -52,7 +50,7 @@ pub(crate) fn read(format: FileFormat, bytes: &[u8]) -> Result<FileText, Rejecti
         FileFormat::Markdown => markdown(decode(bytes)?),
         FileFormat::Html => html(bytes)?,
         FileFormat::Pdf => {
-            let read = pdf::text(bytes, Instant::now() + MAX_PDF_TIME)?;
+            let read = pdf::text(bytes, Instant::now() + pdf::MAX_TIME)?;
             FileText { title: read.title, text: read.text }
         }
     };

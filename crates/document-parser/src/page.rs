@@ -3,7 +3,7 @@
 mod charset;
 mod html;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -20,9 +20,6 @@ const MAX_LINKS: usize = 500;
 const MAX_LINK_TEXT: usize = 200;
 /// Longest title or byline, in characters.
 const MAX_LINE: usize = 500;
-/// Time limit after which no further PDF page is read; the text so far is the result. The
-/// first page with text is always read: other limits end a document that takes too long.
-const MAX_PDF_TIME: Duration = Duration::from_secs(7);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageJob {
@@ -80,14 +77,14 @@ pub(crate) fn document(job: &PageJob, bytes: &[u8]) -> Result<Document, Rejectio
         PageKind::Json => "application/json".to_owned(),
         PageKind::Text => "text/plain".to_owned(),
     };
-    if job.format == PageFormat::Html && kind != PageKind::Html {
-        document.content = format!("<pre>{}</pre>", escaped(&document.content));
+    if kind != PageKind::Html {
+        document.content = formatted(document.content, job.format);
     }
     Ok(document)
 }
 
 fn pdf_document(bytes: &[u8]) -> Result<Document, Rejection> {
-    let pdf = pdf::text(bytes, Instant::now() + MAX_PDF_TIME)?;
+    let pdf = pdf::text(bytes, Instant::now() + pdf::MAX_TIME)?;
     let short = |text: Option<String>| text.and_then(|text| line(&text, MAX_LINE));
     Ok(Document {
         title: short(pdf.title),
@@ -100,17 +97,18 @@ fn pdf_document(bytes: &[u8]) -> Result<Document, Rejection> {
 
 impl Document {
     pub fn of_text(title: &str, text: &str, format: PageFormat) -> Self {
-        let content = match format {
-            PageFormat::Html => format!("<pre>{}</pre>", escaped(text)),
-            PageFormat::Markdown | PageFormat::Text => text.to_owned(),
-        };
-        let title = line(title, MAX_LINE);
+        let (title, content) = (line(title, MAX_LINE), formatted(text.to_owned(), format));
         Self { media_type: "text/plain".to_owned(), title, content, ..Self::default() }
     }
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+/// A plain text in the requested format.
+fn formatted(text: String, format: PageFormat) -> String {
+    if format != PageFormat::Html {
+        return text;
+    }
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    format!("<pre>{escaped}</pre>")
 }
 
 /// A text on one line with limited length; `None` if it is empty.

@@ -3,12 +3,15 @@
 mod budget;
 mod page;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lopdf::{Document, Object};
 
 use crate::rejection::Rejection;
 
+/// Time limit after which no further page is read; the text so far is the result. The first page
+/// with text is always read: other limits end a document that takes too long.
+pub(crate) const MAX_TIME: Duration = Duration::from_secs(7);
 const MAX_PAGES: usize = 5000;
 const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 

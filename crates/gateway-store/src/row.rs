@@ -3,17 +3,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bytes::BytesMut;
 use ledger::{
     AccountKind, ChargeRule, HoldId, LineageId, MemberId, Micros, Period, PostingKind, Time,
 };
-use rusqlite::types::{FromSqlResult, ValueRef};
-use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
+use rusqlite::types::ValueRef;
+use tokio_postgres::types::{FromSql, Type};
+use uuid::Uuid;
 
-use crate::error::Result;
+use crate::error::{Result, Source};
 use crate::{Error, JobStatus, Role, Scope};
-
-type Failure = Box<dyn std::error::Error + Sync + Send>;
 
 /// Reads the columns of a row in order.
 pub(crate) struct Row<'a> {
@@ -144,7 +142,7 @@ converted! {
     Cow<'static, str>: |text: String| Some(Self::Owned(text));
     Arc<str>: |text: String| Some(text.into());
     [u8; 32]: |digest: Vec<u8>| Self::try_from(digest).ok();
-    HoldId: |id: HoldUuid| Some(id.0);
+    HoldId: |id: Uuid| Some(Self::from_bytes(id.into_bytes()));
     LineageId: |id: i64| Some(Self(id));
     MemberId: |id: i64| Some(Self(id));
     Micros: |micros: i64| Some(Self::new(micros));
@@ -172,39 +170,11 @@ impl Read for Vec<Scope> {
     }
 }
 
-/// The id of a hold, stored as a `uuid` or as 16 bytes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HoldUuid(pub(crate) HoldId);
-
-impl rusqlite::types::FromSql for HoldUuid {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        <[u8; 16]>::column_result(value).map(|bytes| Self(HoldId::from_bytes(bytes)))
-    }
-}
-
-impl<'a> FromSql<'a> for HoldUuid {
-    fn from_sql(_: &Type, raw: &'a [u8]) -> std::result::Result<Self, Failure> {
-        Ok(Self(HoldId::from_bytes(raw.try_into()?)))
-    }
-
-    accepts!(UUID);
-}
-
-impl ToSql for HoldUuid {
-    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Failure> {
-        out.extend_from_slice(&self.0.to_bytes());
-        Ok(IsNull::No)
-    }
-
-    accepts!(UUID);
-    to_sql_checked!();
-}
-
 /// A value of PostgreSQL that is not null.
 struct AnyValue;
 
 impl<'a> FromSql<'a> for AnyValue {
-    fn from_sql(_: &Type, _: &'a [u8]) -> std::result::Result<Self, Failure> {
+    fn from_sql(_: &Type, _: &'a [u8]) -> std::result::Result<Self, Source> {
         Ok(Self)
     }
 

@@ -83,7 +83,7 @@ macro_rules! tables {
 }
 
 tables! {
-    /// In PostgreSQL.
+    /// SQLite stores neither `held` nor `budget_held`.
     MEMBERS = members, member(row: &'a Account) {
         id bigint = row.id,
         balance bigint = row.balance,
@@ -98,7 +98,7 @@ tables! {
         budget_charged bigint = row.budget_use.charged,
         budget_held bigint = row.budget_use.held,
     }
-    /// In PostgreSQL.
+    /// SQLite stores neither `held`, `running` nor `budget_held`.
     LINEAGES = lineages, lineage(row: &'a Lineage) {
         id bigint = row.id,
         spent bigint = row.spent,
@@ -138,7 +138,7 @@ tables! {
         payer bigint = (row.payer != row.member).then_some(row.payer),
         attempts text = row.attempts.as_deref(),
     }
-    /// In PostgreSQL; SQLite has other columns.
+    /// SQLite derives `house`, and adds `previous`.
     POSTINGS = postings, posting(row: &'a Posting) {
         at bigint = row.at,
         kind text = row.kind.as_str(),

@@ -7,8 +7,9 @@ use ledger::{HoldId, LineageId, MemberId, Micros, Time};
 use rusqlite::types::ToSqlOutput;
 use serde_json::json;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use uuid::Uuid;
 
-use crate::row::HoldUuid;
+use crate::error::Source;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Value<'a> {
@@ -19,13 +20,13 @@ pub(crate) enum Value<'a> {
     Text(Cow<'a, str>),
     Bytes(Cow<'a, [u8]>),
     /// A `uuid`, or 16 bytes.
-    Id([u8; 16]),
+    Id(Uuid),
     /// An array, or words with spaces between them in SQLite.
     Words(Vec<&'static str>),
     /// Other lists are arrays, or JSON in SQLite.
     Texts(Vec<String>),
     Numbers(Vec<i64>),
-    Ids(Vec<HoldUuid>),
+    Ids(Vec<Uuid>),
 }
 
 macro_rules! values {
@@ -56,14 +57,14 @@ conversions! {
     &'a [u8; 32]: value => Self::Bytes(value[..].into());
     &'a Vec<u8>: value => Self::Bytes(value.into());
     Vec<u8>: value => Self::Bytes(value.into());
-    HoldId: value => Self::Id(value.to_bytes());
+    HoldId: value => Self::Id(uuid(value));
     MemberId: value => Self::Number(value.0);
     LineageId: value => Self::Number(value.0);
     Micros: value => Self::Number(value.get());
     Time: value => Self::Number(value.micros());
     &'a [MemberId]: value => Self::Numbers(value.iter().map(|id| id.0).collect());
     &'a [LineageId]: value => Self::Numbers(value.iter().map(|id| id.0).collect());
-    &'a [HoldId]: value => Self::Ids(value.iter().copied().map(HoldUuid).collect());
+    &'a [HoldId]: value => Self::Ids(value.iter().copied().map(uuid).collect());
     &'a [String]: value => Self::Texts(value.to_vec());
 }
 
@@ -71,6 +72,11 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
+}
+
+/// The id of a hold as a `uuid`, or 16 bytes.
+pub(crate) fn uuid(id: HoldId) -> Uuid {
+    Uuid::from_bytes(id.to_bytes())
 }
 
 impl Value<'_> {
@@ -98,12 +104,12 @@ impl rusqlite::ToSql for Value<'_> {
             Self::Number(value) => (*value).into(),
             Self::Text(value) => return Ok(ToSqlOutput::from(&**value)),
             Self::Bytes(value) => return Ok(ToSqlOutput::from(&**value)),
-            Self::Id(id) => return Ok(ToSqlOutput::from(&id[..])),
+            Self::Id(id) => return Ok(ToSqlOutput::from(&id.as_bytes()[..])),
             Self::Words(words) => words.join(" ").into(),
             Self::Texts(texts) => json!(texts).to_string().into(),
             Self::Numbers(numbers) => json!(numbers).to_string().into(),
             Self::Ids(ids) => {
-                let digits: Vec<String> = ids.iter().map(|HoldUuid(id)| id.digits()).collect();
+                let digits: Vec<String> = ids.iter().map(|id| id.simple().to_string()).collect();
                 json!(digits).to_string().into()
             }
         };
@@ -111,10 +117,8 @@ impl rusqlite::ToSql for Value<'_> {
     }
 }
 
-type Failure = Box<dyn std::error::Error + Sync + Send>;
-
 impl ToSql for Value<'_> {
-    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Failure> {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Source> {
         match self {
             Self::Null => Ok(IsNull::Yes),
             Self::Bool(value) => value.to_sql_checked(kind, out),
@@ -124,7 +128,7 @@ impl ToSql for Value<'_> {
             Self::Number(value) => value.to_sql_checked(kind, out),
             Self::Text(value) => value.to_sql_checked(kind, out),
             Self::Bytes(value) => value.to_sql_checked(kind, out),
-            Self::Id(id) => HoldUuid(HoldId::from_bytes(*id)).to_sql_checked(kind, out),
+            Self::Id(value) => value.to_sql_checked(kind, out),
             Self::Words(value) => value.to_sql_checked(kind, out),
             Self::Texts(value) => value.to_sql_checked(kind, out),
             Self::Numbers(value) => value.to_sql_checked(kind, out),

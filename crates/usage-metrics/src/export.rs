@@ -52,23 +52,16 @@ fn csv(packages: &[Package]) -> String {
     // Writing to memory cannot fail, and all records have the same length.
     let _ = table.write_record(header);
     for package in packages {
-        let resource = &package.resource;
+        let resource = package.resource.fields().map(|(_, value)| value);
         for metric in &package.metrics {
             let found = metric.counter.dimensions();
             let value = metric.value.to_string();
-            let before = [
-                &*package.period_start,
-                &package.period_end,
-                &resource.agent_version,
-                resource.architecture.text(),
-                resource.install_method.text(),
-                resource.os_family.text(),
-                metric.counter.kind().name(),
-            ];
+            let period = [&*package.period_start, &package.period_end];
+            let before = period.into_iter().chain(resource).chain([metric.counter.kind().name()]);
             let cells = dimensions.iter().map(|key| {
                 found.iter().find(|(known, _)| known == key).map_or("", |(_, value)| *value)
             });
-            let _ = table.write_record(before.into_iter().chain(cells).chain([&*value]));
+            let _ = table.write_record(before.chain(cells).chain([&*value]));
         }
     }
     let bytes = table.into_inner().unwrap_or_default();
@@ -100,12 +93,7 @@ fn prometheus(packages: &[Package]) -> Result<String, MergeError> {
 
 fn labels(counter: &Counter, resource: &Resource) -> String {
     let mut labels = counter.dimensions();
-    labels.extend([
-        ("agent_version", &*resource.agent_version),
-        ("architecture", resource.architecture.text()),
-        ("install_method", resource.install_method.text()),
-        ("os_family", resource.os_family.text()),
-    ]);
+    labels.extend(resource.fields());
     let escape = |text: &str| text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
     let pairs: Vec<_> =
         labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escape(value))).collect();

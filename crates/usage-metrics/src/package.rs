@@ -47,6 +47,18 @@ pub struct Metric {
     pub value: u64,
 }
 
+impl Resource {
+    /// The fields with their names, sorted.
+    pub fn fields(&self) -> [(&'static str, &str); 4] {
+        [
+            ("agent_version", &*self.agent_version),
+            ("architecture", self.architecture.text()),
+            ("install_method", self.install_method.text()),
+            ("os_family", self.os_family.text()),
+        ]
+    }
+}
+
 impl Package {
     /// The file content: sorted keys, an indent of two spaces, a final newline.
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -205,17 +205,16 @@ fn is_isatap(address: Ipv6Addr) -> bool {
 
 /// Whether an address shares this many leading bits with a network.
 fn is_within(address: IpAddr, net: IpAddr, bits: u8) -> bool {
-    match (address.to_canonical(), net) {
+    let common_bits = match (address.to_canonical(), net) {
         (IpAddr::V4(address), IpAddr::V4(net)) => {
-            let differing = address.to_bits() ^ net.to_bits();
-            differing.leading_zeros() >= u32::from(bits)
+            (address.to_bits() ^ net.to_bits()).leading_zeros()
         }
         (IpAddr::V6(address), IpAddr::V6(net)) => {
-            let differing = address.to_bits() ^ net.to_bits();
-            differing.leading_zeros() >= u32::from(bits)
+            (address.to_bits() ^ net.to_bits()).leading_zeros()
         }
-        _ => false,
-    }
+        _ => return false,
+    };
+    common_bits >= u32::from(bits)
 }
 
 #[cfg(test)]

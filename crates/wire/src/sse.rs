@@ -8,7 +8,6 @@ mod event;
 mod splitter;
 
 use bytes::{BufMut, BytesMut};
-use memchr::memchr2;
 
 use self::event::Lines;
 pub use event::Event;
@@ -29,19 +28,13 @@ pub fn write_event(out: &mut BytesMut, name: &str, data: &[u8]) {
 
 fn write_lines(out: &mut BytesMut, field: &[u8], text: &[u8]) {
     out.reserve(field.len() + text.len() + 2);
-    let mut rest = text;
-    while let Some(end) = memchr2(b'\n', b'\r', rest) {
-        write_line(out, field, &rest[..end]);
-        let end_len = if rest[end..].starts_with(b"\r\n") { 2 } else { 1 };
-        rest = &rest[end + end_len..];
+    // After a final line end, and in an empty text, the last line is empty.
+    let is_last_empty = text.last().is_none_or(|byte| matches!(byte, b'\n' | b'\r'));
+    for line in Lines(text).chain(is_last_empty.then_some(&[][..])) {
+        out.put_slice(field);
+        out.put_slice(line);
+        out.put_u8(b'\n');
     }
-    write_line(out, field, rest);
-}
-
-fn write_line(out: &mut BytesMut, field: &[u8], line: &[u8]) {
-    out.put_slice(field);
-    out.put_slice(line);
-    out.put_u8(b'\n');
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use std::borrow::Cow;
 
 use bytes::BytesMut;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use wire::sse::{Event, write_data};
 
+use super::super::chat_messages::tool_call;
 use super::super::{Malformed, StreamFault, Text, Usage, write_json};
 use super::answer::{Counts, finish_reason};
 
@@ -71,7 +72,7 @@ impl Stream {
                 self.open(incoming.index, block, out)?;
             }
             "content_block_delta" => {
-                self.delta(&incoming.delta.ok_or(Malformed::Missing("delta"))?, out);
+                self.continue_block(&incoming.delta.ok_or(Malformed::Missing("delta"))?, out);
             }
             "content_block_stop"
                 if self.call.as_ref().is_some_and(|call| Some(call.block) == incoming.index) =>
@@ -121,13 +122,9 @@ impl Stream {
                 self.calls += 1;
                 let block = block.unwrap_or_default();
                 self.call = Some(Call { block, index, has_arguments: false });
-                let call = CallDelta {
-                    index,
-                    id: Some(id),
-                    kind: Some("function"),
-                    function: FunctionDelta { name: Some(name), arguments: "" },
-                };
-                self.chunk(Delta { tool_calls: Some([call]), ..Delta::default() }, None, out);
+                let mut call = tool_call(id, name, "");
+                call["index"] = index.into();
+                self.delta(&json!({ "tool_calls": [call] }), out);
                 if let Some(Value::Object(input)) = content.input
                     && !input.is_empty()
                 {
@@ -139,7 +136,7 @@ impl Stream {
         Ok(())
     }
 
-    fn delta(&mut self, delta: &IncomingDelta<'_>, out: &mut BytesMut) {
+    fn continue_block(&mut self, delta: &IncomingDelta<'_>, out: &mut BytesMut) {
         match delta.kind.as_deref() {
             Some("text_delta") => self.text(delta.text.as_deref(), out),
             Some("thinking_delta") => self.thinking(delta.thinking.as_deref(), out),
@@ -163,8 +160,7 @@ impl Stream {
         let Some(reason) = delta.stop_reason else { return };
         self.finish_call(out);
         if let Some(explanation) = delta.stop_details.and_then(|details| details.explanation) {
-            let refusal = Delta { refusal: Some(&explanation), ..Delta::default() };
-            self.chunk(refusal, None, out);
+            self.delta(&json!({ "refusal": explanation }), out);
         }
         self.finish(finish_reason(&reason), out);
     }
@@ -173,7 +169,7 @@ impl Stream {
         if self.progress < Progress::FinishReason {
             self.role(out);
             self.progress = Progress::FinishReason;
-            self.chunk(Delta::default(), Some(reason), out);
+            self.chunk(&json!({}), Some(reason), out);
         }
     }
 
@@ -191,36 +187,34 @@ impl Stream {
     fn role(&mut self, out: &mut BytesMut) {
         if self.progress < Progress::Role {
             self.progress = Progress::Role;
-            let role = Delta { role: Some("assistant"), content: Some(""), ..Delta::default() };
-            self.chunk(role, None, out);
+            self.delta(&json!({ "role": "assistant", "content": "" }), out);
         }
     }
 
     fn text(&mut self, text: Option<&str>, out: &mut BytesMut) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            self.chunk(Delta { content: Some(text), ..Delta::default() }, None, out);
+            self.delta(&json!({ "content": text }), out);
         }
     }
 
     fn thinking(&mut self, text: Option<&str>, out: &mut BytesMut) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            self.chunk(Delta { reasoning_content: Some(text), ..Delta::default() }, None, out);
+            self.delta(&json!({ "reasoning_content": text }), out);
         }
     }
 
     fn arguments(&mut self, fragment: &str, out: &mut BytesMut) {
         let Some(call) = self.call.as_mut().filter(|_| !fragment.is_empty()) else { return };
         call.has_arguments = true;
-        let call = CallDelta {
-            index: call.index,
-            id: None,
-            kind: None,
-            function: FunctionDelta { name: None, arguments: fragment },
-        };
-        self.chunk(Delta { tool_calls: Some([call]), ..Delta::default() }, None, out);
+        let call = json!({ "index": call.index, "function": { "arguments": fragment } });
+        self.delta(&json!({ "tool_calls": [call] }), out);
     }
 
-    fn chunk(&self, delta: Delta<'_>, finish_reason: Option<&'static str>, out: &mut BytesMut) {
+    fn delta(&self, delta: &Value, out: &mut BytesMut) {
+        self.chunk(delta, None, out);
+    }
+
+    fn chunk(&self, delta: &Value, finish_reason: Option<&'static str>, out: &mut BytesMut) {
         let choice = Choice { index: 0, delta, logprobs: None, finish_reason };
         self.write(&[choice], self.include_usage.then_some(Value::Null), out);
     }
@@ -339,38 +333,7 @@ struct Chunk<'a> {
 #[derive(Serialize)]
 struct Choice<'a> {
     index: u32,
-    delta: Delta<'a>,
+    delta: &'a Value,
     logprobs: Option<()>,
     finish_reason: Option<&'static str>,
-}
-
-#[derive(Default, Serialize)]
-struct Delta<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_calls: Option<[CallDelta<'a>; 1]>,
-}
-
-#[derive(Serialize)]
-struct CallDelta<'a> {
-    index: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    function: FunctionDelta<'a>,
-}
-
-#[derive(Serialize)]
-struct FunctionDelta<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    arguments: &'a str,
 }

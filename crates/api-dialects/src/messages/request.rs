@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::fields::{Node, Object, Result, copy, object, present, text};
-use super::super::tool_table::{Tool, ToolKind, ToolTable};
-use super::super::{Translated, Untranslatable, WebSearchTool, web_search};
+use super::super::fields::{Node, Object, Result, object, present, text};
+use super::super::tool_table::{OfferedTools, Tool, ToolKind};
+use super::super::{Translated, Untranslatable, WebSearchTool};
 use super::conversation;
 
 /// Fields with the same meaning in both APIs, by source and target name.
@@ -43,9 +43,12 @@ pub fn request(body: &Object) -> Result<Translated> {
             chat.insert((*chat_name).into(), value.clone());
         }
     }
-    let mut offered = Offered::collect(body)?;
+    let mut offered = OfferedTools::default();
+    for tool in Node::root(body).objects("tools")? {
+        offer(&mut offered, &tool?)?;
+    }
     chat.insert("messages".into(), conversation::translate(body, &offered.table)?.into());
-    offered.write(body, &mut chat)?;
+    write_tools(&mut offered, body, &mut chat)?;
     if let Some(effort) = reasoning_effort(body)? {
         chat.insert("reasoning_effort".into(), effort.into());
     }
@@ -118,87 +121,59 @@ fn of_budget(tokens: u64) -> &'static str {
     }
 }
 
-/// Tools of a request: their functions and the table that maps them back.
-#[derive(Default)]
-struct Offered {
-    table: ToolTable,
-    functions: Vec<Value>,
+fn offer(offered: &mut OfferedTools, tool: &Node<'_>) -> Result<()> {
+    match text(tool.object, "type") {
+        None | Some("custom") => {
+            let own = Tool::new(ToolKind::Function, None, tool.text("name")?);
+            let parameters = ("input_schema", "parameters");
+            let fields = [("description", "description"), ("strict", "strict"), parameters];
+            offered.define(own, tool.object, &fields);
+        }
+        Some(kind) if kind.starts_with("web_search_") => {
+            offered.offer_web_search(WebSearchTool::parse(tool.object));
+        }
+        // Deferred tools are offered from the start, so there is nothing to search for.
+        Some(kind) if kind.starts_with("tool_search_tool_") => {}
+        Some(kind) => {
+            let message = format!("the tool {kind} is not available for this model");
+            return Err(tool.error("type", message));
+        }
+    }
+    Ok(())
 }
 
-impl Offered {
-    fn collect(body: &Object) -> Result<Self> {
-        let mut offered = Self::default();
-        for tool in Node::root(body).objects("tools")? {
-            offered.add(&tool?)?;
-        }
-        Ok(offered)
-    }
-
-    fn add(&mut self, tool: &Node<'_>) -> Result<()> {
-        match text(tool.object, "type") {
-            None | Some("custom") => self.define(tool),
-            Some(kind) if kind.starts_with("web_search_") => {
-                if let Some(name) = self.table.add_web_search(WebSearchTool::parse(tool.object)) {
-                    self.functions.push(web_search::function(&name));
-                }
-                Ok(())
-            }
-            // Deferred tools are offered from the start, so there is nothing to search for.
-            Some(kind) if kind.starts_with("tool_search_tool_") => Ok(()),
-            Some(kind) => {
-                let message = format!("the tool {kind} is not available for this model");
-                Err(tool.error("type", message))
-            }
-        }
-    }
-
-    fn define(&mut self, tool: &Node<'_>) -> Result<()> {
-        let own = Tool::new(ToolKind::Function, None, tool.text("name")?);
-        let Some(name) = self.table.add(own) else { return Ok(()) };
-        let mut function = Object::new();
-        function.insert("name".into(), name.into());
-        let fields =
-            [("description", "description"), ("strict", "strict"), ("input_schema", "parameters")];
-        copy(tool.object, &mut function, &fields);
-        self.functions.push(json!({ "type": "function", "function": function }));
-        Ok(())
-    }
-
-    /// Adds `tools`, `tool_choice` and `parallel_tool_calls` to the chat completion request.
-    fn write(&mut self, body: &Object, chat: &mut Object) -> Result<()> {
-        let body = Node::root(body);
-        let choice = body.optional_object("tool_choice")?;
-        let kind = choice.as_ref().map(|choice| choice.text("type")).transpose()?;
-        if self.functions.is_empty() {
-            return match kind {
-                None | Some("auto" | "none") => Ok(()),
-                Some(_) => Err(body.error("tool_choice", "requires tools to choose from")),
-            };
-        }
-        chat.insert("tools".into(), std::mem::take(&mut self.functions).into());
-        let Some((choice, kind)) = choice.zip(kind) else { return Ok(()) };
-        let chosen = match kind {
-            "auto" | "none" => kind.into(),
-            "any" => "required".into(),
-            "tool" => {
-                let name = choice.text("name")?;
-                let offered = self.table.offered(ToolKind::Function, name);
-                let search = || self.table.offered(ToolKind::WebSearch, name);
-                let function = offered.or_else(search).ok_or_else(|| {
-                    choice.error("name", format!("no tool named {name} in this request"))
-                })?;
-                json!({ "type": "function", "function": { "name": function } })
-            }
-            kind => {
-                return Err(choice.error("type", format!("unknown tool choice type {kind}")));
-            }
+/// Adds `tools`, `tool_choice` and `parallel_tool_calls` to the chat completion request.
+fn write_tools(offered: &mut OfferedTools, body: &Object, chat: &mut Object) -> Result<()> {
+    let body = Node::root(body);
+    let choice = body.optional_object("tool_choice")?;
+    let kind = choice.as_ref().map(|choice| choice.text("type")).transpose()?;
+    if offered.functions.is_empty() {
+        return match kind {
+            None | Some("auto" | "none") => Ok(()),
+            Some(_) => Err(body.error("tool_choice", "requires tools to choose from")),
         };
-        chat.insert("tool_choice".into(), chosen);
-        if choice.flag("disable_parallel_tool_use")? == Some(true) {
-            chat.insert("parallel_tool_calls".into(), false.into());
-        }
-        Ok(())
     }
+    chat.insert("tools".into(), std::mem::take(&mut offered.functions).into());
+    let Some((choice, kind)) = choice.zip(kind) else { return Ok(()) };
+    let chosen = match kind {
+        "auto" | "none" => kind.into(),
+        "any" => "required".into(),
+        "tool" => {
+            let name = choice.text("name")?;
+            let own = offered.table.offered(ToolKind::Function, name);
+            let search = || offered.table.offered(ToolKind::WebSearch, name);
+            let function = own.or_else(search).ok_or_else(|| {
+                choice.error("name", format!("no tool named {name} in this request"))
+            })?;
+            json!({ "type": "function", "function": { "name": function } })
+        }
+        kind => return Err(choice.error("type", format!("unknown tool choice type {kind}"))),
+    };
+    chat.insert("tool_choice".into(), chosen);
+    if choice.flag("disable_parallel_tool_use")? == Some(true) {
+        chat.insert("parallel_tool_calls".into(), false.into());
+    }
+    Ok(())
 }
 
 /// Average bytes of English text, code or JSON per token.

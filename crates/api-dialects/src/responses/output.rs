@@ -231,8 +231,3 @@ pub(super) struct DeltaEvent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) logprobs: Option<[(); 0]>,
 }
-
-#[derive(Serialize)]
-pub(super) struct ResponseEvent {
-    pub(super) response: Value,
-}

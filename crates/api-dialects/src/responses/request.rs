@@ -28,7 +28,7 @@ const UNMET: &[&str] = &["context_management", "conversation", "moderation", "pr
 pub fn request(body: &Object, earlier: &[Value]) -> Result<Translated> {
     let mut chat = passed_through(body)?;
     let mut offered = Offered::collect(body, earlier)?;
-    let messages = conversation::translate(body, earlier, &offered.table)?;
+    let messages = conversation::translate(body, earlier, &offered.tools.table)?;
     chat.insert("messages".into(), messages.into());
     offered.write(body, &mut chat)?;
     if let Some(format) = text_format(body)? {
@@ -47,7 +47,7 @@ pub fn request(body: &Object, earlier: &[Value]) -> Result<Translated> {
         chat.insert("stream".into(), true.into());
         chat.insert("stream_options".into(), json!({ "include_usage": true }));
     }
-    Ok(Translated { chat, tools: offered.table })
+    Ok(Translated { chat, tools: offered.tools.table })
 }
 
 fn passed_through(body: &Object) -> Result<Object> {

@@ -12,8 +12,7 @@ use super::super::{
     Usage, web_search,
 };
 use super::output::{
-    DeltaEvent, EventWriter, FinishedSearch, Item, Kind, Part, PartKind, ResponseEvent, SearchItem,
-    call_id_prefix,
+    DeltaEvent, EventWriter, FinishedSearch, Item, Kind, Part, PartKind, SearchItem, call_id_prefix,
 };
 use super::shape::{Outcome, Shape, Status};
 use super::tools::free_form_input;
@@ -208,9 +207,9 @@ impl Stream {
     }
 
     fn conclude(&mut self, kind: &'static str, outcome: Outcome, out: &mut BytesMut) {
-        let ended = ResponseEvent { response: self.shape.response(outcome) };
+        let mut ended = json!({ "response": self.shape.response(outcome) });
         self.events.write(out, kind, &ended);
-        self.end = Some(ended.response);
+        self.end = Some(ended["response"].take());
     }
 
     /// Searches of this round without a result.
@@ -231,8 +230,7 @@ impl Stream {
 
 impl ChatTranslator for Stream {
     fn start(&mut self, out: &mut BytesMut) {
-        let whole =
-            ResponseEvent { response: self.shape.response(Outcome::of(Status::InProgress)) };
+        let whole = json!({ "response": self.shape.response(Outcome::of(Status::InProgress)) });
         self.events.write(out, "response.created", &whole);
         self.events.write(out, "response.in_progress", &whole);
     }

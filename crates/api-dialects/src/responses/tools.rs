@@ -5,15 +5,18 @@
 
 use serde_json::{Value, json};
 
+use super::super::WebSearchTool;
 use super::super::fields::{Node, Object, Result, object, objects, present, text};
-use super::super::tool_table::{Tool, ToolKind, ToolTable};
-use super::super::{WebSearchTool, web_search};
+use super::super::tool_table::{OfferedTools, Tool, ToolKind, ToolTable};
 
-/// Tools of a request: their functions and the table that maps them back.
+/// Fields of a tool that its function has too, by source and target name.
+const FIELDS: [(&str, &str); 3] =
+    [("description", "description"), ("parameters", "parameters"), ("strict", "strict")];
+
+/// Tools of a request.
 #[derive(Default)]
 pub(super) struct Offered {
-    pub(super) table: ToolTable,
-    functions: Vec<Value>,
+    pub(super) tools: OfferedTools,
     /// `max_tool_calls`, which counts only tools that the service executes.
     max_searches: Option<u64>,
 }
@@ -44,8 +47,8 @@ impl Offered {
             Some(Value::String(mode)) => Some(mode.as_str().into()),
             Some(_) => Some(self.chosen(&body.object("tool_choice")?)?),
         };
-        if !self.functions.is_empty() {
-            chat.insert("tools".into(), std::mem::take(&mut self.functions).into());
+        if !self.tools.functions.is_empty() {
+            chat.insert("tools".into(), std::mem::take(&mut self.tools.functions).into());
         } else if choice.as_ref().is_none_or(|choice| choice == "auto" || choice == "none") {
             // Without tools these fields have no effect, and some servers refuse them.
             chat.remove("parallel_tool_calls");
@@ -75,53 +78,38 @@ impl Offered {
         match tool.text("type")? {
             "function" => {
                 let own = Tool::new(ToolKind::Function, namespace, tool.text("name")?);
-                self.define(own, tool.object, &["description", "parameters", "strict"]);
+                self.tools.define(own, tool.object, &FIELDS);
             }
             "custom" => {
                 let own = Tool::new(ToolKind::Custom, namespace, tool.text("name")?);
-                self.define(own, &free_form(tool.object), &["description", "parameters"]);
+                self.tools.define(own, &free_form(tool.object), &FIELDS);
             }
             "namespace" if namespace.is_none() => {
-                let first = self.functions.len();
+                let first = self.tools.functions.len();
                 let name = tool.text("name")?;
                 self.add_all(tool.objects("tools")?, Some(name))?;
                 self.describe(first, name, tool.object);
             }
             "tool_search" if tool.object.get("execution").is_some_and(|by| by == "client") => {
                 let own = Tool::new(ToolKind::ToolSearch, None, "tool_search");
-                self.define(own, tool.object, &["description", "parameters"]);
+                self.tools.define(own, tool.object, &FIELDS[..2]);
             }
             kind if is_web_search(kind) => {
                 let settings = WebSearchTool {
                     max_uses: self.max_searches,
                     ..WebSearchTool::parse(tool.object)
                 };
-                if let Some(name) = self.table.add_web_search(settings) {
-                    self.functions.push(web_search::function(&name));
-                }
+                self.tools.offer_web_search(settings);
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Adds the function of a tool; a repeated definition changes nothing.
-    fn define(&mut self, tool: Tool, definition: &Object, fields: &[&str]) {
-        let Some(name) = self.table.add(tool) else { return };
-        let mut function = Object::new();
-        function.insert("name".into(), name.into());
-        for field in fields {
-            if let Some(value) = present(definition, field) {
-                function.insert((*field).into(), value.clone());
-            }
-        }
-        self.functions.push(json!({ "type": "function", "function": function }));
-    }
-
     /// Appends the description of a namespace to that of its first function.
     fn describe(&mut self, first: usize, name: &str, namespace: &Object) {
         let text = text(namespace, "description").unwrap_or_default();
-        let Some(function) = self.functions.get_mut(first) else { return };
+        let Some(function) = self.tools.functions.get_mut(first) else { return };
         if text.is_empty() {
             return;
         }
@@ -136,13 +124,13 @@ impl Offered {
         if kind == "allowed_tools" {
             let allowed = choice.list("tools")?.iter().filter_map(Value::as_object);
             let allowed: Vec<&str> =
-                allowed.filter_map(|tool| function_of(&self.table, tool)).collect();
-            self.functions.retain(|function| {
+                allowed.filter_map(|tool| function_of(&self.tools.table, tool)).collect();
+            self.tools.functions.retain(|function| {
                 allowed.iter().any(|name| function["function"]["name"] == *name)
             });
             return Ok(choice.text("mode")?.into());
         }
-        if let Some(name) = function_of(&self.table, choice.object) {
+        if let Some(name) = function_of(&self.tools.table, choice.object) {
             return Ok(json!({ "type": "function", "function": { "name": name } }));
         }
         let name = text(choice.object, "name").unwrap_or(kind);

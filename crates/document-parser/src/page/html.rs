@@ -12,7 +12,7 @@ use dom_smoothie::Readability;
 use url::Url;
 use wire::web::PageFormat;
 
-use super::{Document, MAX_LINE, escaped, line};
+use super::{Document, MAX_LINE, formatted, line};
 use crate::markup;
 use block::BlockRenderer;
 use inline::TextStyle;
@@ -81,10 +81,7 @@ fn sanitize(root: &NodeRef<'_>, base: &Url) {
 /// The text of a page that is nested too deeply, or takes too long to parse.
 fn without_structure(html: &str, format: PageFormat) -> Document {
     let page = markup::extract(html);
-    let mut content = markup::trim_lines(&page.text);
-    if format == PageFormat::Html {
-        content = format!("<pre>{}</pre>", escaped(&content));
-    }
+    let content = formatted(markup::trim_lines(&page.text), format);
     Document { title: line(&page.title, MAX_LINE), content, ..Document::default() }
 }
 
@@ -161,6 +158,10 @@ fn only_outermost(dom: &Dom, is_wanted: impl Fn(&NodeRef<'_>) -> bool) -> Option
         }
     }
     only
+}
+
+fn is_one_of(node: &NodeRef<'_>, names: &[&str]) -> bool {
+    names.iter().any(|name| node.has_name(name))
 }
 
 fn body_of(dom: &Dom) -> NodeRef<'_> {

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use ledger::{Book, Hold, IdempotencyRecord};
+use ledger::{Book, Hold, HoldId, IdempotencyRecord};
 use tokio::time::timeout;
 use tokio_postgres::{Client, Error as DriverError, Row};
+use uuid::Uuid;
 
 use super::error::timed_out;
 use super::statements::Statements;
 use crate::batch_rows::{LoadedBatch, RowSet};
 use crate::error::Result;
-use crate::row::{HoldUuid, Read};
+use crate::row::Read;
+use crate::value::uuid;
 
 /// A query that is sent only if it is needed.
 macro_rules! query_if {
@@ -67,8 +69,8 @@ async fn query(
 ) -> std::result::Result<LoadedRows, DriverError> {
     let members: Vec<i64> = needed.members.iter().map(|id| id.0).collect();
     let lineages: Vec<i64> = needed.lineages.iter().map(|id| id.0).collect();
-    let new_holds: Vec<HoldUuid> = needed.new_holds.iter().map(|(id, _)| HoldUuid(*id)).collect();
-    let mut holds: Vec<HoldUuid> = needed.holds.iter().map(|(id, _)| HoldUuid(*id)).collect();
+    let new_holds: Vec<Uuid> = needed.new_holds.iter().map(|(id, _)| uuid(*id)).collect();
+    let mut holds: Vec<Uuid> = needed.holds.iter().map(|(id, _)| uuid(*id)).collect();
     holds.extend_from_slice(&new_holds);
     let (key_lineages, keys): (Vec<i64>, Vec<&str>) =
         needed.idempotency_keys.iter().map(|(id, key)| (id.0, key.as_str())).unzip();
@@ -122,8 +124,8 @@ fn read(loaded: &LoadedRows) -> Result<LoadedBatch> {
     for row in &loaded.referenced {
         book.add_referenced_posting(record(row)?);
     }
-    let used_ids: Vec<HoldUuid> = loaded.now.try_get(1)?;
-    let used_ids = used_ids.into_iter().map(|id| id.0).collect();
+    let used_ids: Vec<Uuid> = loaded.now.try_get(1)?;
+    let used_ids = used_ids.into_iter().map(|id| HoldId::from_bytes(id.into_bytes())).collect();
     let audit_tail = loaded.audit.first().map(record).transpose()?.unwrap_or_default();
     Ok(LoadedBatch { book, now: record(&loaded.now)?, used_ids, audit_tail })
 }

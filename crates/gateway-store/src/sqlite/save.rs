@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use ledger::{Account, BudgetUse, Changes, HoldId, Lineage, MemberId, Micros, Posting, Time};
+use ledger::{Account, Changes, Lineage, MemberId, Micros, Posting, Time};
 use rusqlite::{Connection, params, params_from_iter};
 
 use super::connection::ConnectionExt;
@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::tables::{self, ANSWERS, ARTIFACTS, HOLDS, IDEMPOTENCY, MEDIA_RUNS, RECEIPTS};
 use crate::tables::{RESPONSES, SUB_REQUESTS};
 use crate::usage::UsageRollup;
-use crate::value::Value;
+use crate::value::{Value, values};
 use crate::{MediaRun, StoredResponse, UsageCounts};
 
 const ADD_USAGE: &str = "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
@@ -95,26 +95,13 @@ pub(super) fn write_accounts<'a>(
     last: &LastPostings,
 ) -> Result<()> {
     let mut update = db.prepare_cached(
-        "UPDATE members SET balance = ?2, day = ?3, day_requests = ?4, day_charged = ?5, \
-         month = ?6, month_requests = ?7, month_charged = ?8, \
-         last_posting = coalesce(?9, last_posting), budget_start = ?10, budget_charged = ?11 \
-         WHERE id = ?1",
+        "UPDATE members SET balance = ?2, day = ?4, day_requests = ?5, day_charged = ?6, \
+         month = ?7, month_requests = ?8, month_charged = ?9, budget_start = ?10, \
+         budget_charged = ?11, last_posting = coalesce(?13, last_posting) WHERE id = ?1",
     )?;
     for account in accounts {
-        let (day, month) = (account.usage.day, account.usage.month);
-        update.execute(params![
-            account.id.0,
-            account.balance.get(),
-            day.number,
-            day.requests,
-            day.charged.get(),
-            month.number,
-            month.requests,
-            month.charged.get(),
-            last.get(&account.id),
-            account.budget_use.start.micros(),
-            account.budget_use.charged.get(),
-        ])?;
+        let last = Value::from(last.get(&account.id).copied());
+        update.execute(params_from_iter(tables::member(account).into_iter().chain([last])))?;
     }
     Ok(())
 }
@@ -125,15 +112,11 @@ pub(super) fn write_lineages<'a>(
 ) -> Result<()> {
     // The arrival time only increases, so that free requests counted meanwhile are not lost.
     let mut update = db.prepare_cached(
-        "UPDATE lineages SET spent = ?2, next_arrival = max(next_arrival, ?3), budget_start = ?4, \
-         budget_charged = ?5, last_used = ?6 WHERE id = ?1",
+        "UPDATE lineages SET spent = ?2, next_arrival = max(next_arrival, ?5), budget_start = ?6, \
+         budget_charged = ?7, last_used = ?9 WHERE id = ?1",
     )?;
     for lineage in lineages {
-        let (spent, next_arrival) = (lineage.spent.get(), lineage.next_arrival.micros());
-        let BudgetUse { start, charged, .. } = lineage.budget_use;
-        let (charged, last_used) = (charged.get(), lineage.last_used.micros());
-        let id = lineage.id.0;
-        update.execute([id, spent, next_arrival, start.micros(), charged, last_used])?;
+        update.execute(params_from_iter(tables::lineage(lineage)))?;
     }
     Ok(())
 }
@@ -149,9 +132,8 @@ pub(super) fn write_usage(db: &Connection, rollup: &UsageRollup) -> Result<()> {
     let mut insert = db.prepare_cached(ADD_TOTAL)?;
     for ((day, operation, model), counts) in rollup.totals() {
         let UsageCounts { requests, input_tokens, output_tokens, charged } = counts;
-        let charged = charged.get();
-        let tokens = [input_tokens, output_tokens];
-        insert.execute(params![day, operation, model, requests, tokens[0], tokens[1], charged])?;
+        let values = values![day, operation, model, requests, input_tokens, output_tokens, charged];
+        insert.execute(params_from_iter(values))?;
     }
     Ok(())
 }
@@ -162,22 +144,13 @@ fn write_postings(db: &Connection, postings: &[Posting], last: &mut LastPostings
     let mut insert = db.prepare_cached(
         "INSERT INTO postings \
          (at, kind, member, amount, balance, hold, reason, reference, previous) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
-         coalesce(?9, (SELECT last_posting FROM members WHERE id = ?3)))",
+         VALUES (?1, ?2, ?3, ?5, ?6, ?7, ?8, ?9, \
+         coalesce(?10, (SELECT last_posting FROM members WHERE id = ?3)))",
     )?;
     for posting in postings {
-        let id = insert.insert(params![
-            posting.at.micros(),
-            posting.kind.as_str(),
-            posting.member.0,
-            posting.amount.get(),
-            posting.balance.get(),
-            posting.hold.map(HoldId::to_bytes),
-            posting.reason,
-            posting.reference,
-            last.get(&posting.member),
-        ])?;
-        last.insert(posting.member, id);
+        let previous = Value::from(last.get(&posting.member).copied());
+        let values = tables::posting(posting).into_iter().chain([previous]);
+        last.insert(posting.member, insert.insert(params_from_iter(values))?);
     }
     Ok(())
 }

@@ -95,12 +95,7 @@ fn is_stopped(transaction: &Transaction<'_>) -> Result<bool> {
 }
 
 fn resource_id(transaction: &Transaction<'_>, resource: &Resource) -> Result<i64> {
-    let values = params![
-        resource.agent_version,
-        resource.architecture.text(),
-        resource.install_method.text(),
-        resource.os_family.text(),
-    ];
+    let values = resource.fields().map(|(_, value)| value);
     transaction.execute(
         "INSERT OR IGNORE INTO resource (agent_version, architecture, install_method, os_family)
          VALUES (?1, ?2, ?3, ?4)",

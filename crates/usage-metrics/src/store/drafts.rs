@@ -69,13 +69,14 @@ const UNPACKAGED: &str = "
         r.agent_version, r.architecture, r.install_method, r.os_family
     FROM counter c JOIN resource r ON r.id = c.resource
     WHERE c.value <> c.packaged
-    ORDER BY c.day, r.agent_version, r.architecture, r.install_method, r.os_family";
+    ORDER BY c.day, c.resource";
 
 pub(super) fn plan(connection: &Connection, scope: PackageScope) -> Result<PackagePlan> {
     let install_id: String = state(connection, "install_id")?;
     let mut sequence: i64 = state(connection, "sequence")?;
     let mut plan = PackagePlan::default();
-    let mut groups: Vec<(i64, Resource, BTreeMap<Counter, u64>, i64)> = Vec::new();
+    // The counters of each day and resource, and the last time one of them rose.
+    let mut groups: BTreeMap<(i64, Resource), (BTreeMap<Counter, u64>, i64)> = BTreeMap::new();
     let mut statement = connection.prepare_cached(UNPACKAGED)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -90,18 +91,14 @@ pub(super) fn plan(connection: &Connection, scope: PackageScope) -> Result<Packa
                 continue;
             }
         };
-        if groups.last().is_none_or(|(day, last, ..)| *day != row.key.day || *last != resource) {
-            groups.push((row.key.day, resource, BTreeMap::new(), 0));
-        }
-        if let Some((_, _, counters, touched_ms)) = groups.last_mut() {
-            *touched_ms = row.touched_ms.max(*touched_ms);
-            // Two rows may be equal after normalisation.
-            let total = counters.entry(counter).or_insert(0_u64);
-            *total = total.saturating_add(value);
-        }
+        let (counters, touched_ms) = groups.entry((row.key.day, resource)).or_default();
+        *touched_ms = row.touched_ms.max(*touched_ms);
+        // Two rows may be equal after normalisation.
+        let total = counters.entry(counter).or_default();
+        *total = total.saturating_add(value);
         plan.packaged.push(row.key);
     }
-    for (day, resource, counters, touched_ms) in groups {
+    for ((day, resource), (counters, touched_ms)) in groups {
         let whole = whole_package(&install_id, day, resource, counters, touched_ms);
         for part in split(&whole, MAX_PACKAGE_BYTES) {
             sequence += 1;

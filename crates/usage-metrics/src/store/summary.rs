@@ -36,15 +36,15 @@ pub struct RejectedCounter {
 
 impl Store {
     pub fn summary(&self) -> Result<Summary> {
-        let number = |sql: &str| {
-            self.connection
-                .query_row(sql, [], |row| row.get::<_, Option<i64>>(0))
-                .map(|number| u64::try_from(number.unwrap_or(0)).unwrap_or(0))
-        };
-        let days =
-            self.connection.query_row("SELECT min(day), max(day) FROM counter", [], |row| {
-                Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?))
-            })?;
+        let sql = "SELECT count(*), CAST(min(total(value - packaged), 9e18) AS INTEGER),
+                CAST(min(total(value), 9e18) AS INTEGER), min(day), max(day)
+            FROM counter";
+        let (counters, unpackaged, counted, first, last) =
+            self.connection.query_row(sql, [], |row| row.try_into())?;
+        let days = Option::zip(first, last);
+        let sql = "SELECT count(*), count(*) FILTER (WHERE written_ms IS NULL) FROM outbox";
+        let (packages, unwritten) = self.connection.query_row(sql, [], |row| row.try_into())?;
+        let number = |number: i64| u64::try_from(number).unwrap_or(0);
         let state_ms = |key: &str| -> Result<Option<Timestamp>> {
             let value = self.state(key)?;
             Ok(value.map(Timestamp::from_ms))
@@ -66,18 +66,13 @@ impl Store {
         Ok(Summary {
             install_id: self.install_id()?,
             created: state_ms("created_ms")?.unwrap_or(Timestamp::from_ms(0)),
-            counters: number("SELECT count(*) FROM counter")?,
-            unpackaged: number(
-                "SELECT CAST(min(total(value - packaged), 9e18) AS INTEGER) FROM counter",
-            )?,
-            counted: number("SELECT CAST(min(total(value), 9e18) AS INTEGER) FROM counter")?,
-            days: days
-                .0
-                .zip(days.1)
-                .map(|(first, last)| (Day::from_number(first), Day::from_number(last))),
-            packages: number("SELECT count(*) FROM outbox")?,
-            unwritten: number("SELECT count(*) FROM outbox WHERE written_ms IS NULL")?,
-            lost: self.state("lost")?.and_then(|lost| u64::try_from(lost).ok()).unwrap_or(0),
+            counters: number(counters),
+            unpackaged: number(unpackaged),
+            counted: number(counted),
+            days: days.map(|(first, last)| (Day::from_number(first), Day::from_number(last))),
+            packages: number(packages),
+            unwritten: number(unwritten),
+            lost: self.state("lost")?.map_or(0, number),
             active: state_ms("active_ms")?,
             set_aside_rows,
             set_aside_stores: self.folder.stores_set_aside(),

@@ -12,6 +12,7 @@ use url::Url;
 use wire::web::PageLink;
 
 use super::inline::{InlineRenderer, TextStyle, longest_run};
+use super::is_one_of;
 
 /// Maximum indentation of lists and quotations.
 const MAX_INDENT: usize = 12;
@@ -243,7 +244,7 @@ fn mark(marked: &mut HashSet<NodeId>, mut node: Option<NodeRef<'_>>) {
 /// Whether an element contains more than paragraphs.
 fn has_structure(node: &NodeRef<'_>) -> bool {
     let names = ["ul", "ol", "table", "pre", "dl", "blockquote"];
-    node.descendants_it().any(|inner| names.iter().any(|name| inner.has_name(name)))
+    node.descendants_it().any(|inner| is_one_of(&inner, &names))
 }
 
 /// The text of code without line numbers.
@@ -260,7 +261,7 @@ fn push_raw(node: &NodeRef<'_>, out: &mut String) {
         } else if child.has_name("br") {
             out.push('\n');
         } else if !is_line_number(&child) {
-            let is_line = child.has_name("div") || child.has_name("p") || child.has_name("tr");
+            let is_line = is_one_of(&child, &["div", "p", "tr"]);
             if is_line && !out.is_empty() && !out.ends_with('\n') {
                 out.push('\n');
             }

@@ -2,6 +2,8 @@
 
 use dom_query::{Matcher, NodeRef};
 
+use super::is_one_of;
+
 const BOILERPLATE: &str = "nav, aside, [role=navigation], [role=banner], [role=contentinfo], \
      [role=search], [role=complementary], [role=dialog], [role=alertdialog], [role=menu], \
      [role=menubar], [role=toolbar], [role=tooltip]";
@@ -139,8 +141,4 @@ impl<'a> PageWalk<'a> {
         let link_share = (self.counts.link_chars - before.link_chars) * 100 / chars.max(1);
         is_named && self.counts.substance == before.substance && (link_share >= 50 || chars < 400)
     }
-}
-
-fn is_one_of(node: &NodeRef<'_>, names: &[&str]) -> bool {
-    names.iter().any(|name| node.has_name(name))
 }

@@ -6,6 +6,7 @@ use time::format_description::well_known::{Rfc2822, Rfc3339};
 use time::{Date, OffsetDateTime};
 use url::Url;
 
+use super::is_one_of;
 use crate::page::{Document, MAX_LINE, line};
 
 /// Only those in the article or a header are used.
@@ -68,8 +69,7 @@ fn dated(dom: &Dom) -> Option<String> {
 
 /// Whether an element is in the article or a header.
 fn is_in_head(node: &NodeRef<'_>) -> bool {
-    let names = ["article", "main", "header"];
-    node.ancestors_it(None).any(|above| names.iter().any(|name| above.has_name(name)))
+    node.ancestors_it(None).any(|above| is_one_of(&above, &["article", "main", "header"]))
 }
 
 /// Normalizes a date to RFC 3339, or to a day.

@@ -2,6 +2,7 @@
 
 use dom_query::NodeRef;
 
+use super::super::is_one_of;
 use super::{BlockRenderer, is_line_number};
 
 /// Maximum columns of a table, and of one cell.
@@ -34,7 +35,7 @@ fn rows<'a>(table: &NodeRef<'a>) -> Vec<NodeRef<'a>> {
     for child in table.children_it(false) {
         if child.has_name("tr") {
             rows.push(child);
-        } else if ["thead", "tbody", "tfoot"].iter().any(|name| child.has_name(name)) {
+        } else if is_one_of(&child, &["thead", "tbody", "tfoot"]) {
             rows.extend(child.children_it(false).filter(|row| row.has_name("tr")));
         }
     }
@@ -42,7 +43,7 @@ fn rows<'a>(table: &NodeRef<'a>) -> Vec<NodeRef<'a>> {
 }
 
 fn cells<'a>(row: &NodeRef<'a>) -> Vec<NodeRef<'a>> {
-    row.children_it(false).filter(|cell| cell.has_name("td") || cell.has_name("th")).collect()
+    row.children_it(false).filter(|cell| is_one_of(cell, &["td", "th"])).collect()
 }
 
 fn is_layout(table: &NodeRef<'_>, rows: &[NodeRef<'_>]) -> bool {
@@ -53,8 +54,7 @@ fn is_layout(table: &NodeRef<'_>, rows: &[NodeRef<'_>]) -> bool {
     let widest = rows.iter().map(|row| cells(row).len()).max().unwrap_or_default();
     let has_head = table.descendants_it().any(|inner| inner.has_name("th"));
     let blocks = ["pre", "ul", "ol", "blockquote", "h1", "h2", "h3", "form"];
-    let has_blocks =
-        table.descendants_it().any(|inner| blocks.iter().any(|name| inner.has_name(name)));
+    let has_blocks = table.descendants_it().any(|inner| is_one_of(&inner, &blocks));
     let paragraphs = table.descendants_it().filter(|inner| inner.has_name("p")).count();
     widest < 2
         || (has_blocks && !has_head)
