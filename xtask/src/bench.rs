@@ -16,6 +16,8 @@ struct Area {
     programs: &'static [(&'static str, &'static str, &'static str)],
 }
 
+const AGENT: (&str, &str, &str) = ("agent", "--bin", "agent");
+
 const AREAS: &[Area] = &[
     Area {
         name: "metrics",
@@ -27,21 +29,9 @@ const AREAS: &[Area] = &[
         benches: &[("mcp-client", "calls"), ("mcp-client", "registry")],
         programs: &[("mcp-client", "--example", "rmcp_server")],
     },
-    Area {
-        name: "gateway",
-        benches: &[("gateway", "gateway")],
-        programs: &[("agent", "--bin", "agent")],
-    },
-    Area {
-        name: "services",
-        benches: &[("gateway", "services")],
-        programs: &[("agent", "--bin", "agent")],
-    },
-    Area {
-        name: "peers",
-        benches: &[("gateway", "compare")],
-        programs: &[("agent", "--bin", "agent")],
-    },
+    Area { name: "gateway", benches: &[("gateway", "gateway")], programs: &[AGENT] },
+    Area { name: "services", benches: &[("gateway", "services")], programs: &[AGENT] },
+    Area { name: "peers", benches: &[("gateway", "compare")], programs: &[AGENT] },
     Area { name: "agent", benches: &[("agent", "tasks")], programs: &[] },
     Area { name: "local", benches: &[("local-model", "local")], programs: &[] },
 ];

@@ -40,14 +40,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     setup::run(workspace, Task::Fuzz)?;
     let targets = targets(&workspace.metadata)?;
     let programs = build(workspace)?;
-    run_targets(workspace, &programs, &targets, seconds)
-}
-
-fn run_targets(workspace: &Workspace, programs: &Path, targets: &[String], seconds: u32) -> Result {
-    for target in targets {
-        run_target(workspace.root(), &programs.join(target), target, seconds)?;
-    }
-    Ok(())
+    targets
+        .iter()
+        .try_for_each(|name| run_target(workspace.root(), &programs.join(name), name, seconds))
 }
 
 fn parse_seconds(arguments: &[String]) -> Result<u32> {

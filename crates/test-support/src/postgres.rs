@@ -64,30 +64,29 @@ impl Cluster {
     /// As [`start_new`](Self::start_new), with its data inside this folder, for example on a disk
     /// that fills up. The server's user must be able to enter it.
     pub fn start_in(parent: &Path) -> Cluster {
-        Self::start_from(Programs::find(), parent)
+        Self::start_from(Programs::find(), parent, data::copy_into)
     }
 
     /// As [`start_in`](Self::start_in), with a clock that the test shifts.
     pub fn start_with_clock(parent: &Path, clock: &MovableClock) -> Cluster {
         let mut programs = Programs::find();
         programs.environment = clock.variables().to_vec();
-        Self::start_from(programs, parent)
+        Self::start_from(programs, parent, data::copy_into)
     }
 
     /// A hot standby of this cluster. From now on, every commit of this cluster waits for it.
     #[must_use]
     pub fn start_standby(&self) -> Cluster {
-        let programs = Programs::find();
-        let folder = programs.private_folder(&std::env::temp_dir());
-        let watcher = Watcher::start(folder.path());
-        data::copy_from_running(&programs, self.folder(), folder.path());
-        let server = Mutex::new(Some(Server::start(&programs, folder.path())));
+        let copy = |programs: &Programs, folder: &Path| {
+            data::copy_from_running(programs, self.folder(), folder);
+        };
+        let standby = Self::start_from(Programs::find(), &std::env::temp_dir(), copy);
         self.query(MAINTENANCE, "ALTER SYSTEM SET synchronous_standby_names = '*'");
         self.query(MAINTENANCE, "SELECT pg_reload_conf()");
         eventually("the standby is synchronous", || {
             self.query(MAINTENANCE, "SELECT sync_state FROM pg_stat_replication") == "sync"
         });
-        Cluster { programs, server, databases: AtomicUsize::new(0), watcher, folder }
+        standby
     }
 
     pub fn promote(&self) {
@@ -97,10 +96,15 @@ impl Cluster {
         self.query(MAINTENANCE, "SELECT pg_reload_conf()");
     }
 
-    fn start_from(programs: Programs, parent: &Path) -> Cluster {
+    /// Starts a cluster whose data folder is copied by this function.
+    fn start_from(
+        programs: Programs,
+        parent: &Path,
+        copy_data: impl FnOnce(&Programs, &Path),
+    ) -> Cluster {
         let folder = programs.private_folder(parent);
         let watcher = Watcher::start(folder.path());
-        data::copy_into(&programs, folder.path());
+        copy_data(&programs, folder.path());
         let server = Mutex::new(Some(Server::start(&programs, folder.path())));
         Cluster { programs, server, databases: AtomicUsize::new(0), watcher, folder }
     }

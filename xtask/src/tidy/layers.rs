@@ -6,67 +6,39 @@ use cargo_metadata::{DependencyKind, Metadata};
 
 use super::finding::Finding;
 
-struct ForbiddenPackages {
-    member: &'static str,
-    reason: &'static str,
-    packages: &'static [&'static str],
-}
-
-const FORBIDDEN: &[ForbiddenPackages] = &[
-    ForbiddenPackages {
-        member: "usage-metrics",
-        reason: "it cannot send anything",
-        packages: &["tokio", "hyper", "reqwest", "ureq", "axum", "socket2"],
-    },
-    ForbiddenPackages {
-        member: "task-loop",
-        reason: "it has no terminal, no commands and no service",
-        packages: &["anstream", "clap", "indicatif", "reedline", "gateway"],
-    },
-    ForbiddenPackages {
-        member: "mcp-client",
-        reason: "it is a library for any program",
-        packages: &["gateway", "task-loop", "usage-metrics"],
-    },
-    ForbiddenPackages {
-        member: "gateway",
-        reason: "the service does not contain the client",
-        packages: &["mcp-client", "task-loop", "usage-metrics"],
-    },
-    ForbiddenPackages {
-        member: "api-dialects",
-        reason: "it translates without I/O",
-        packages: &["tokio", "hyper", "reqwest", "gateway-store"],
-    },
-    ForbiddenPackages {
-        member: "web-reader",
-        reason: "it does not handle money",
-        packages: &["gateway-store", "ledger"],
-    },
-    ForbiddenPackages {
-        member: "ledger",
-        reason: "it knows no database",
-        packages: &["rusqlite", "tokio-postgres"],
-    },
-    ForbiddenPackages {
-        member: "wire",
-        reason: "it does no I/O",
-        packages: &["tokio", "hyper", "reqwest"],
-    },
+/// A member, the packages that it must not depend on, and the reason.
+const FORBIDDEN: &[(&str, &[&str], &str)] = &[
+    (
+        "usage-metrics",
+        &["tokio", "hyper", "reqwest", "ureq", "axum", "socket2"],
+        "it cannot send anything",
+    ),
+    (
+        "task-loop",
+        &["anstream", "clap", "indicatif", "reedline", "gateway"],
+        "it has no terminal, no commands and no service",
+    ),
+    ("mcp-client", &["gateway", "task-loop", "usage-metrics"], "it is a library for any program"),
+    (
+        "gateway",
+        &["mcp-client", "task-loop", "usage-metrics"],
+        "the service does not contain the client",
+    ),
+    ("api-dialects", &["tokio", "hyper", "reqwest", "gateway-store"], "it translates without I/O"),
+    ("web-reader", &["gateway-store", "ledger"], "it does not handle money"),
+    ("ledger", &["rusqlite", "tokio-postgres"], "it knows no database"),
+    ("wire", &["tokio", "hyper", "reqwest"], "it does no I/O"),
 ];
 
 pub(super) fn check(metadata: &Metadata) -> Vec<Finding> {
     let graph = Graph::of(metadata);
     let mut findings = Vec::new();
-    for rule in FORBIDDEN {
-        for package in rule.packages {
-            if let Some(chain) = graph.chain(rule.member, package) {
-                let message = format!(
-                    "`{}` must not depend on `{package}`: {} ({})",
-                    rule.member,
-                    rule.reason,
-                    chain.join(" → ")
-                );
+    for (member, packages, reason) in FORBIDDEN {
+        for package in *packages {
+            if let Some(chain) = graph.chain(member, package) {
+                let chain = chain.join(" → ");
+                let message =
+                    format!("`{member}` must not depend on `{package}`: {reason} ({chain})");
                 findings.push(Finding::new("Cargo.lock", 1, message));
             }
         }

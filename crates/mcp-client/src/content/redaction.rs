@@ -13,22 +13,16 @@ impl ToolOutcome {
     #[must_use]
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         for block in &mut self.blocks {
-            match block {
-                ContentBlock::Text(text) | ContentBlock::Note(text) => redact_text(text, redactor),
-                ContentBlock::EmbeddedText { uri, text, .. } => {
-                    redact_text(uri, redactor);
-                    redact_text(text, redactor);
-                }
-                ContentBlock::EmbeddedBlob { uri, .. } => redact_text(uri, redactor),
+            let texts = match block {
+                ContentBlock::Text(text) | ContentBlock::Note(text) => vec![text],
+                ContentBlock::EmbeddedText { uri, text, .. } => vec![uri, text],
+                ContentBlock::EmbeddedBlob { uri, .. } => vec![uri],
                 ContentBlock::Link { uri, name, description, .. } => {
-                    redact_text(uri, redactor);
-                    redact_text(name, redactor);
-                    if let Some(text) = description {
-                        redact_text(text, redactor);
-                    }
+                    [uri, name].into_iter().chain(description).collect()
                 }
-                ContentBlock::Image { .. } | ContentBlock::Audio { .. } => {}
-            }
+                ContentBlock::Image { .. } | ContentBlock::Audio { .. } => Vec::new(),
+            };
+            texts.into_iter().for_each(|text| redact_text(text, redactor));
         }
         for value in [&mut self.structured, &mut self.meta].into_iter().flatten() {
             redact_value(value, redactor);

@@ -111,11 +111,10 @@ pub(crate) fn resource_addresses(server: &Uri) -> Vec<String> {
     const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
     let origin = origin(server);
     let path = server.path().trim_end_matches('/');
-    let at_root = format!("{origin}{WELL_KNOWN}");
-    if path.is_empty() {
-        return vec![at_root];
-    }
-    vec![format!("{origin}{WELL_KNOWN}{path}"), at_root]
+    let mut addresses =
+        vec![format!("{origin}{WELL_KNOWN}{path}"), format!("{origin}{WELL_KNOWN}")];
+    addresses.dedup();
+    addresses
 }
 
 /// The metadata URLs of an authorization server, in order.
@@ -125,10 +124,10 @@ pub(crate) fn server_addresses(issuer: &Uri) -> Vec<String> {
     let mut addresses = vec![
         format!("{origin}/.well-known/oauth-authorization-server{path}"),
         format!("{origin}/.well-known/openid-configuration{path}"),
+        format!("{origin}{path}/.well-known/openid-configuration"),
     ];
-    if !path.is_empty() {
-        addresses.push(format!("{origin}{path}/.well-known/openid-configuration"));
-    }
+    // The last two are equal without a path.
+    addresses.dedup();
     addresses
 }
 

@@ -25,6 +25,7 @@ use super::discovery::Discovery;
 use super::registration::Registration;
 use crate::error::oauth::{Error, Result};
 use crate::host::{Host, SecretStore, TokenPlace};
+use crate::tool_name::hex;
 
 const VERSION: u64 = 1;
 const MAX_ISSUERS: usize = 8;
@@ -436,9 +437,7 @@ fn file_stem(server: &str) -> String {
         .take(MAX_PLAIN_STEM)
         .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' })
         .collect();
-    let hash = Sha256::digest(server);
-    let eight = hash.iter().take(8).fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
-    format!("{readable}~{eight:016x}")
+    format!("{readable}~{}", hex(&Sha256::digest(server)[..8]))
 }
 
 #[cfg(test)]

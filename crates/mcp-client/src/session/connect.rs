@@ -82,12 +82,6 @@ pub(crate) struct SessionConnector<'a> {
     pub(crate) steps: Option<StepObserver<'a>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Handshake {
-    Initialize,
-    Discover,
-}
-
 impl SessionConnector<'_> {
     pub(crate) async fn connect(&self) -> Result<Session, Error> {
         tracing::debug!(server = %self.entry.name, protocol = ?self.entry.protocol, "connecting");
@@ -189,13 +183,13 @@ impl SessionConnector<'_> {
             HttpTransport::Streamable => self.entry.protocol,
         };
         let is_stateless = protocol == Protocol::Stateless;
-        let (handshake, fallback, most) = if is_stateless {
-            (Handshake::Discover, Handshake::Initialize, within / 4)
+        let (era, fallback, most) = if is_stateless {
+            (Era::Stateless, Era::Legacy, within / 4)
         } else {
-            (Handshake::Initialize, Handshake::Discover, within)
+            (Era::Legacy, Era::Stateless, within)
         };
         let inner = self.open(transport).await?;
-        let first = match self.attempt(&inner, handshake, most).await {
+        let first = match self.attempt(&inner, era, most).await {
             Ok(handshake) => return Ok((inner, handshake)),
             Err(error) => error,
         };
@@ -215,16 +209,17 @@ impl SessionConnector<'_> {
         }
     }
 
+    /// Performs the handshake of an era.
     async fn attempt(
         &self,
         inner: &Arc<Inner>,
-        attempt: Handshake,
+        era: Era,
         within: Duration,
     ) -> Result<HandshakeResult, Error> {
         let began = Instant::now();
-        let (name, handshake) = match attempt {
-            Handshake::Initialize => ("initialize", initialize(inner, within).await),
-            Handshake::Discover => ("server/discover", discover(inner, within).await),
+        let (name, handshake) = match era {
+            Era::Legacy => ("initialize", initialize(inner, within).await),
+            Era::Stateless => ("server/discover", discover(inner, within).await),
         };
         // The exit of a process that could not be written to is known a moment later.
         let handshake = match handshake {

@@ -100,7 +100,19 @@ pub(super) fn notification(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-pub(super) fn initialized() -> Value {
+/// A request for a form with a name.
+pub(super) fn question() -> Value {
+    let form = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string"}},
+        "required": ["name"]
+    });
+    json!({"method": "elicitation/create", "params": {
+        "mode": "form", "message": "Who are you?", "requestedSchema": form
+    }})
+}
+
+fn initialized() -> Value {
     json!({
         "protocolVersion": LEGACY_VERSION,
         "capabilities": capabilities(),

@@ -72,7 +72,17 @@ impl HostileHttp {
     pub fn start(behaviour: Behaviour) -> io::Result<HostileHttp> {
         let main = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let state = Arc::new(ServerState::new(behaviour, &main, &other)?);
+        let state = Arc::new(ServerState {
+            server: Server::new(behaviour),
+            main_port: main.local_addr()?.port(),
+            other_port: other.local_addr()?.port(),
+            log: Mutex::default(),
+            sessions: Mutex::default(),
+            affected_calls: AtomicUsize::new(0),
+            resumable: Mutex::default(),
+            old_streams: Mutex::default(),
+            counter: AtomicUsize::new(0),
+        });
         let path = if behaviour.is_old_sse() { "/sse" } else { "/mcp" };
         let url = format!("http://127.0.0.1:{}{path}", state.main_port);
         for (listener, origin) in [(main, Origin::Main), (other, Origin::Other)] {
@@ -104,20 +114,6 @@ impl HostileHttp {
 }
 
 impl ServerState {
-    fn new(behaviour: Behaviour, main: &TcpListener, other: &TcpListener) -> io::Result<Self> {
-        Ok(ServerState {
-            server: Server::new(behaviour),
-            main_port: main.local_addr()?.port(),
-            other_port: other.local_addr()?.port(),
-            log: Mutex::default(),
-            sessions: Mutex::default(),
-            affected_calls: AtomicUsize::new(0),
-            resumable: Mutex::default(),
-            old_streams: Mutex::default(),
-            counter: AtomicUsize::new(0),
-        })
-    }
-
     fn receive(&self, request: &Request, origin: Origin, stream: &mut TcpStream) -> Replied {
         lock(&self.log).push(request.record(origin));
         if request.path.starts_with("/.well-known/") {

@@ -137,6 +137,8 @@ impl Server {
 
     /// Sends the unsolicited messages of the behaviour once a client is connected.
     pub(super) fn flood(&self, out: &mut dyn MessageSink) {
+        let list_changed =
+            || correct_server::notification("notifications/tools/list_changed", &json!({}));
         let (count, message) = match self.behaviour {
             Behaviour::NotificationFlood => {
                 let note = json!({"level": "info", "data": "a line of the flood ".repeat(5)});
@@ -145,13 +147,9 @@ impl Server {
             Behaviour::ToolsLater => {
                 out.settle();
                 thread::sleep(TOOLS_COME);
-                let method = "notifications/tools/list_changed";
-                (1, correct_server::notification(method, &json!({})))
+                (1, list_changed())
             }
-            Behaviour::ListChangedFlood => {
-                let method = "notifications/tools/list_changed";
-                (LIST_CHANGED_FLOOD, correct_server::notification(method, &json!({})))
-            }
+            Behaviour::ListChangedFlood => (LIST_CHANGED_FLOOD, list_changed()),
             _ => return,
         };
         for _ in 0..count {
@@ -301,14 +299,7 @@ impl Server {
     fn input_required(&self, request: &Value, turn: usize) -> Value {
         let params = &request["params"];
         let state = json!("opaque \"state\" / é");
-        let form = json!({
-            "type": "object",
-            "properties": {"name": {"type": "string"}},
-            "required": ["name"]
-        });
-        let ask = json!({"method": "elicitation/create", "params": {
-            "mode": "form", "message": "Who are you?", "requestedSchema": form
-        }});
+        let ask = correct_server::question();
         let required = |requests: Value, state: Value| {
             let mut value = json!({"resultType": "input_required"});
             if !requests.is_null() {

@@ -78,12 +78,9 @@ pub(super) fn answer(
             Behaviour::TaskOdd => state("completed", ""),
             Behaviour::TaskOutlives if has_other_client => state("completed", "at last"),
             Behaviour::TaskAsksForever => {
-                let form = json!({"type": "object", "properties": {"name": {"type": "string"}}});
-                let ask = json!({"method": "elicitation/create", "params": {
-                    "mode": "form", "message": "Who are you?", "requestedSchema": form
-                }});
                 let mut asking = state("input_required", "one more question");
-                asking["inputRequests"] = json!({format!("question-{turn}"): ask});
+                asking["inputRequests"] =
+                    json!({format!("question-{turn}"): correct_server::question()});
                 asking
             }
             _ => state("working", "far from done"),

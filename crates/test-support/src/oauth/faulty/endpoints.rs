@@ -219,16 +219,16 @@ impl EndpointRequest<'_> {
         if is_refresh && script.refresh == Refresh::Rotating {
             grants.spend(field("refresh_token"));
         }
-        let pair = grants.issue(&grant, script.access_seconds, refresh);
+        let (access, refresh) = grants.issue(&grant, script.access_seconds, refresh);
         let mut answer = json!({
-            "access_token": pair.access,
+            "access_token": access,
             "token_type": "Bearer",
             "expires_in": script.access_seconds,
         });
         if !grant.scope.is_empty() {
             answer["scope"] = grant.scope.into();
         }
-        if let Some(refresh) = pair.refresh {
+        if let Some(refresh) = refresh {
             answer["refresh_token"] = refresh.into();
         }
         EndpointAnswer::Json(200, answer)

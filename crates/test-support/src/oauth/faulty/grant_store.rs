@@ -12,7 +12,8 @@ use super::script::{Issuer, Refresh};
 pub(super) struct GrantStore {
     pub(super) clients: BTreeMap<String, Value>,
     codes: BTreeMap<String, Code>,
-    access: BTreeMap<String, AccessGrant>,
+    /// Each with its expiry.
+    access: BTreeMap<String, (Grant, Instant)>,
     refresh: BTreeMap<String, Grant>,
     /// Used codes and refresh tokens, and the login they belonged to.
     spent: BTreeMap<String, u64>,
@@ -36,18 +37,6 @@ pub(super) struct Code {
     pub(super) grant: Grant,
     pub(super) redirect_uri: String,
     pub(super) challenge: String,
-}
-
-#[derive(Debug)]
-struct AccessGrant {
-    grant: Grant,
-    until: Instant,
-}
-
-#[derive(Debug)]
-pub(super) struct TokenPair {
-    pub(super) access: String,
-    pub(super) refresh: Option<String>,
 }
 
 impl GrantStore {
@@ -88,23 +77,28 @@ impl GrantStore {
         }
     }
 
-    pub(super) fn issue(&mut self, grant: &Grant, seconds: u64, refresh: Refresh) -> TokenPair {
+    /// An access token, and a refresh token unless there is none.
+    pub(super) fn issue(
+        &mut self,
+        grant: &Grant,
+        seconds: u64,
+        refresh: Refresh,
+    ) -> (String, Option<String>) {
         let access = self.word("access");
         let until = Instant::now() + Duration::from_secs(seconds);
-        self.access.insert(access.clone(), AccessGrant { grant: grant.clone(), until });
+        self.access.insert(access.clone(), (grant.clone(), until));
         let refresh = (refresh != Refresh::Never).then(|| {
             let word = self.word("refresh");
             self.refresh.insert(word.clone(), grant.clone());
             word
         });
-        TokenPair { access, refresh }
+        (access, refresh)
     }
 
     /// The grant of an access token.
     pub(super) fn accepted(&self, word: &str) -> Option<&Grant> {
-        let access = self.access.get(word)?;
-        let is_good = Instant::now() < access.until && !self.ended.contains(&access.grant.login);
-        is_good.then_some(&access.grant)
+        let (grant, until) = self.access.get(word)?;
+        (Instant::now() < *until && !self.ended.contains(&grant.login)).then_some(grant)
     }
 
     pub(super) fn revoke(&mut self, word: &str) {

@@ -31,7 +31,8 @@ impl ServerState {
             return Ok(Some(next));
         }
         let message = request.json();
-        if request.method != "POST" || !is_affected(&message) {
+        let is_framing = matches!(self.server.behaviour, Behaviour::CloseAfter | Behaviour::Http10);
+        if request.method != "POST" || !is_affected(&message) || is_framing {
             return self.bad_response_to_other(request, &message, stream);
         }
         let turn = self.affected_calls.fetch_add(1, Ordering::SeqCst);
@@ -194,13 +195,6 @@ impl ServerState {
             }
             Behaviour::Drop => {}
             Behaviour::DropOnce if turn == 0 => {}
-            Behaviour::CloseAfter => {
-                Reply::json(200, right).write(stream)?;
-            }
-            Behaviour::Http10 => {
-                stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n")?;
-                stream.write_all(&right)?;
-            }
             Behaviour::Garbage => stream.write_all(b"\x16\x03\x01\x02 this is not HTTP\n\n")?,
             Behaviour::SlowHeaders => {
                 stream.write_all(format!("{head}X-Slow: ").as_bytes())?;
