@@ -68,7 +68,7 @@ platform() {
     esac
     case "$(uname -s)" in
         Linux) echo "$machine-unknown-linux-gnu" ;;
-        Darwin) echo "$machine-apple-darwin" ;;
+        Darwin) fail "there are no packages for macOS; build with: cargo build --profile dist --locked" ;;
         *) fail "there is no artifact for the system $(uname -s)" ;;
     esac
 }

@@ -10,7 +10,7 @@ use task_loop::attachment::Attachment;
 use task_loop::model::Model;
 use task_loop::untrusted::printable;
 
-use crate::diagnostic::{Diagnostic, ErrorContext, Result};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 
 /// Image file extensions: typed paths with these are attached.
 const IMAGE_ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
@@ -18,15 +18,15 @@ const MAX_PATHS: usize = 16;
 
 pub(crate) async fn read(path: &Path, attacher: &Attacher) -> Result<Attachment> {
     let shown = printable(&path.display().to_string());
-    let cannot = || Diagnostic::usage(format!("cannot read {shown}"));
+    let cannot = |error| Diagnostic::cannot_read(Exit::Usage, path, &error);
     // Opening a pipe would block until a writer opens it.
-    if !fs::metadata(path).or_diagnostic(cannot())?.is_file() {
+    if !fs::metadata(path).map_err(cannot)?.is_file() {
         return Err(Diagnostic::usage(format!("{shown} is not a file")));
     }
     let mut bytes = Vec::new();
     let most = MAX_BLOB_BYTES as u64 + 1;
     let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
-    read.or_diagnostic(cannot())?;
+    read.map_err(cannot)?;
     let name = path.file_name().map(|name| printable(&name.to_string_lossy()));
     let refused = Diagnostic::usage(format!("cannot attach {shown}"))
         .hint("attach a PNG, JPEG, GIF or WebP image, a PDF file, or WAV or MP3 audio");

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, CommandFactory, Parser};
 use crate::commands::Command;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::environment::Environment;
-use crate::output::{Color, Output, Style, Volume};
+use crate::output::{self, Color, Output, Style, Volume};
 use crate::session::Session;
 
 /// The output of `agent -h`: it fits 24 lines.
@@ -121,10 +121,15 @@ fn report(error: &clap::Error, arguments: &[OsString]) -> Exit {
         let (message, help) = in_a_line(&text);
         return output.finish(Err(Diagnostic::usage(message).hint(format!("see `{help} --help`"))));
     }
-    // A closed pipe is no error.
-    let _ = error.print();
+    let text = error.render().ansi().to_string();
+    if error.use_stderr() {
+        output::prose(text.trim_end());
+    } else {
+        // A closed pipe is no error.
+        let _ = Output::new(Style::Human, Volume::Normal, Color::Auto).text(text);
+    }
     if let Some(meant) = nearest_command(error) {
-        anstream::eprintln!("\nDid you mean `{meant}`?");
+        output::prose(format!("\nDid you mean `{meant}`?"));
     }
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Done,

@@ -18,7 +18,7 @@ use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
 
 use self::document::{Document, entry};
 use self::edit::{changed, without_nothing};
-use crate::diagnostic::{Diagnostic, ErrorContext, Result};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 use crate::home::unwritable;
 
 const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
@@ -78,16 +78,16 @@ fn with_word(text: &str, [name, key, word]: [&str; 3]) -> Option<String> {
 
 /// The text of the configuration; `None` if there is no file.
 pub(crate) fn read(path: &Path) -> Result<Option<String>> {
-    let cannot = || Diagnostic::configuration(format!("cannot read {}", path.display()));
+    let cannot = |error| Diagnostic::cannot_read(Exit::Configuration, path, &error);
     let file = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file.or_diagnostic(cannot())?,
+        file => file.map_err(cannot)?,
     };
     if file.len() > MAX_CONFIG_BYTES {
         let message = format!("{} is larger than {MAX_CONFIG_BYTES} bytes", path.display());
         return Err(Diagnostic::configuration(message));
     }
-    let bytes = fs::read(path).or_diagnostic(cannot())?;
+    let bytes = fs::read(path).map_err(cannot)?;
     String::from_utf8(bytes).map(Some).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = good.split(|byte| *byte == b'\n').count();

@@ -89,6 +89,17 @@ impl Diagnostic {
         Diagnostic::new(Exit::SignIn, message)
     }
 
+    /// The error of a file or folder that a person named.
+    pub(crate) fn cannot_read(exit: Exit, path: &Path, error: &io::Error) -> Self {
+        let hint = (error.kind() == io::ErrorKind::NotFound).then(|| "check the path".to_owned());
+        let shown = printable(&path.display().to_string());
+        Diagnostic::new(exit, format!("cannot read {shown}")).because(error).hints(hint)
+    }
+
+    pub(crate) fn no_file(exit: Exit, path: &Path) -> Self {
+        Diagnostic::cannot_read(exit, path, &rustix::io::Errno::NOENT.into())
+    }
+
     pub(crate) fn interrupted(exit: Exit) -> Self {
         Diagnostic::new(exit, "interrupted")
     }

@@ -84,8 +84,14 @@ impl Output {
         if rows == 0 { USUAL_ROWS } else { usize::from(rows) }
     }
 
-    #[expect(clippy::unused_self, reason = "only who holds the output may write")]
+    /// Prints text for a person, wrapped between words at a terminal.
     pub(crate) fn text(&self, text: impl Display) -> Result {
+        self.verbatim(wrap::prose(&text.to_string(), columns()))
+    }
+
+    /// Prints documents and code, which a line break would change.
+    #[expect(clippy::unused_self, reason = "only who holds the output may write")]
+    pub(crate) fn verbatim(&self, text: impl Display) -> Result {
         let mut out = anstream::stdout().lock();
         write!(out, "{text}")?;
         Ok(out.flush()?)
@@ -125,8 +131,13 @@ impl Output {
         }
     }
 
+    /// Prints a document verbatim, or the value with `--json`.
+    pub(crate) fn document(&self, value: &impl Serialize, text: impl Display) -> Result {
+        if self.is_json() { self.json(value) } else { self.verbatim(text) }
+    }
+
     pub(crate) fn markdown(&self, page: &str) -> Result {
-        self.print(&serde_json::json!({ "markdown": page }), page)
+        self.document(&serde_json::json!({ "markdown": page }), page)
     }
 
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result {
@@ -233,12 +244,8 @@ pub(crate) fn aside(text: impl Display) {
 }
 
 /// Prints lines to standard error, wrapped between words at a terminal.
-fn prose(text: impl Display) {
-    let width = width(io::stderr());
-    for line in text.to_string().split('\n') {
-        let indent = line.len() - line.trim_start().len() + 2;
-        aside(wrap::hanging(line, width, indent));
-    }
+pub(crate) fn prose(text: impl Display) {
+    aside(wrap::prose(&text.to_string(), width(io::stderr())));
 }
 
 /// Installs a panic hook that asks for a bug report.

@@ -1,14 +1,12 @@
-//! Tables and lists of fields. At a terminal, the last column wraps between words.
+//! Tables and lists of fields. At a terminal, the last column wraps between words; a row that leaves
+//! it too little room becomes a block of lines.
 
 use serde::Serialize;
 use task_loop::untrusted::printable;
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::output::{self, Output};
-use crate::wrap;
-
-/// Between two columns.
-const GAP: &str = "  ";
+use crate::wrap::{self, GAP, MIN_CONTINUATION};
 
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -46,11 +44,11 @@ impl Table {
         // The heading has no lines below it.
         let below = std::iter::once(String::new()).chain(below);
         let rows = self.lines(output::columns()).into_iter().zip(below);
-        rows.map(|(row, below)| format!("{row}\n{below}")).collect::<Vec<_>>().concat()
+        rows.map(|(row, below)| row + &below).collect()
     }
 
     pub(crate) fn text(&self) -> String {
-        self.lines(output::columns()).iter().flat_map(|row| [row.as_str(), "\n"]).collect()
+        self.lines(output::columns()).concat()
     }
 
     /// Prints the value for programs; for people the table, or a note if it has no rows.
@@ -59,13 +57,18 @@ impl Table {
         if is_empty { output.print_or_note(value, none) } else { output.print(value, self.text()) }
     }
 
-    /// The rows, broken into lines of `width` columns if there is a width.
+    /// The headings and rows, broken into lines of `width` columns if there is a width.
     fn lines(&self, width: Option<usize>) -> Vec<String> {
         let widest = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| wrap::columns(cell)).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..self.is_right.len()).map(widest).collect();
+        let (last, before) = widths.split_last().unwrap_or((&0, &[]));
+        let indent: usize = before.iter().map(|width| width + GAP.len()).sum();
+        if width.is_some_and(|width| indent + last.min(&MIN_CONTINUATION) > width) {
+            return self.blocks();
+        }
         let row = |cells: &Vec<String>| {
             let mut line = String::new();
             for ((cell, is_right), width) in cells.iter().zip(&self.is_right).zip(&widths) {
@@ -75,21 +78,30 @@ impl Table {
                 let padding = " ".repeat(width - wrap::columns(cell));
                 line += &if *is_right { padding + cell } else { format!("{cell}{padding}") };
             }
-            let before_last = widths.split_last().map_or(&[][..], |(_, before)| before);
-            let indent: usize = before_last.iter().map(|width| width + GAP.len()).sum();
-            wrap::hanging(line.trim_end(), width, indent)
+            wrap::hanging(line.trim_end(), width, indent) + "\n"
         };
         self.rows.iter().map(row).collect()
+    }
+
+    /// No headings, and each row as lines of a heading and a cell.
+    fn blocks(&self) -> Vec<String> {
+        let headings: Vec<&str> = self.rows.iter().take(1).flatten().map(String::as_str).collect();
+        let block = |(at, cells): (usize, &Vec<String>)| {
+            let cells = headings.iter().copied().zip(cells.iter().cloned());
+            let block = fields(&cells.filter(|(_, cell)| !cell.is_empty()).collect::<Vec<_>>());
+            match at {
+                0 => String::new(),
+                1 => block,
+                _ => format!("\n{block}"),
+            }
+        };
+        self.rows.iter().enumerate().map(block).collect()
     }
 }
 
 pub(crate) fn fields(fields: &[(&str, String)]) -> String {
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let line = |(name, value): &(&str, String)| {
-        let line = format!("{name:<width$}{GAP}{value}");
-        wrap::hanging(&line, output::columns(), width + GAP.len()) + "\n"
-    };
-    fields.iter().map(line).collect()
+    fields.iter().map(|(name, value)| format!("{name:<width$}{GAP}{value}\n")).collect()
 }
 
 /// Comma-separated values, the headings first.

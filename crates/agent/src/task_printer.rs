@@ -119,7 +119,7 @@ impl TaskPrinter {
             return;
         }
         self.is_mid_line = !anstream::adapter::strip_str(text).to_string().ends_with('\n');
-        let written = self.output.text(text);
+        let written = self.output.verbatim(text);
         self.written(written);
     }
 

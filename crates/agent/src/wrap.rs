@@ -36,8 +36,23 @@ pub(crate) fn plain(text: &str, width: usize) -> Vec<String> {
     lines(&[span], width).into_iter().map(|line| line.text).collect()
 }
 
+/// Between two columns.
+pub(crate) const GAP: &str = "  ";
 /// Minimum width of a continuation line.
-const MIN_CONTINUATION: usize = 20;
+pub(crate) const MIN_CONTINUATION: usize = 20;
+
+/// Wraps each line between words. Continuation lines start below the last column of the line, or two
+/// spaces further in than the line.
+pub(crate) fn prose(text: &str, width: Option<usize>) -> String {
+    let wrapped = text.split('\n').map(|line| {
+        let plain = anstream::adapter::strip_str(line).to_string();
+        let words = plain.trim();
+        let begin = columns(&plain) - columns(plain.trim_start());
+        let last = words.rfind(GAP).map(|at| columns(&words[..at + GAP.len()]));
+        hanging(line, width, begin + last.unwrap_or(GAP.len()))
+    });
+    wrapped.collect::<Vec<_>>().join("\n")
+}
 
 /// Breaks a line that is wider than a terminal between words, keeping spaces and styles;
 /// continuation lines are indented, unless that leaves too little room.
@@ -47,18 +62,20 @@ pub(crate) fn hanging(line: &str, width: Option<usize>, indent: usize) -> String
         return line.to_owned();
     };
     let indent = if indent + MIN_CONTINUATION > width { 2 } else { indent };
-    let (mut text, mut used) = (String::new(), 0);
+    let (mut text, mut used, mut has_word) = (String::new(), 0, false);
     for word in line.split_inclusive(' ') {
         let wide = shown(word.trim_end());
-        if used > indent && used + wide > width {
+        if has_word && wide > 0 && used + wide > width {
             text.truncate(text.trim_end().len());
             text.push('\n');
             text.push_str(&" ".repeat(indent));
-            used = indent;
+            (used, has_word) = (indent, false);
         }
+        has_word |= wide > 0;
         text.push_str(word);
         used += shown(word);
     }
+    text.truncate(text.trim_end().len());
     text
 }
 

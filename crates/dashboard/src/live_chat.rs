@@ -238,7 +238,7 @@ impl LiveChat {
                 ready.send_replace(true);
             }
         }
-        // Nobody waits for it once the conversation has started.
+        // It has no receiver once the conversation has started.
         let _ = failed.send(notes.await.unwrap_or_default());
         drop(ready);
         let _ = child.wait().await;

@@ -123,8 +123,20 @@ fn version(workspace: &Workspace) -> Result<String> {
 
 fn compile(workspace: &Workspace) -> Result<PathBuf> {
     let arguments = ["build", "--profile", "dist", "--locked", "--bin", "agent"];
-    process::run(workspace.cargo().args(arguments))?;
+    let home = env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
+    let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
+    let flags = path_flags(workspace.root(), cargo_home.as_deref());
+    process::run(workspace.cargo().args(arguments).env("CARGO_ENCODED_RUSTFLAGS", flags))?;
     Ok(workspace.target_directory().join("dist").join("agent"))
+}
+
+/// Compiler flags that keep the folders of this machine out of the binary.
+pub(super) fn path_flags(root: &Path, cargo_home: Option<&Path>) -> String {
+    let folders = [(Some(root), "/agent"), (cargo_home, "/cargo")];
+    let flag = |(from, to): (Option<&Path>, &str)| {
+        Some(format!("--remap-path-prefix={}={to}", from?.display()))
+    };
+    folders.into_iter().filter_map(flag).collect::<Vec<_>>().join("\x1f")
 }
 
 fn git(root: &Path, arguments: &[&str]) -> Result<String> {

@@ -38,6 +38,14 @@ fn archives_do_not_depend_on_the_order_of_insertion() {
 }
 
 #[test]
+fn folders_of_the_build_machine_are_replaced() {
+    let flags = release::path_flags("/home/me/src".as_ref(), Some("/home/me/.cargo".as_ref()));
+    let expected = "--remap-path-prefix=/home/me/src=/agent\x1f\
+                    --remap-path-prefix=/home/me/.cargo=/cargo";
+    assert_eq!(flags, expected);
+}
+
+#[test]
 fn tar_has_fixed_owners_modes_and_times() {
     let bytes = tree(&["a/b"]).tar(1_000_000).unwrap();
     let mut archive = tar::Archive::new(bytes.as_slice());

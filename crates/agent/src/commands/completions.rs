@@ -13,6 +13,7 @@ Examples:
   agent completions zsh > ~/.zfunc/_agent")]
 pub(crate) struct Args {
     /// Shell
+    #[arg(value_name = "bash|elvish|fish|powershell|zsh", hide_possible_values = true)]
     shell: Shell,
 }
 

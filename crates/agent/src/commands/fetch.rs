@@ -97,8 +97,8 @@ fn show(page: &Page, format: Option<PageFormat>, session: &Session) -> Result {
         || page.media_type.contains("markdown")
         || page.final_url.to_ascii_lowercase().ends_with(".md");
     if format.is_none() && is_markdown {
-        return session.output.text(markdown::rendered(content, columns));
+        return session.output.verbatim(markdown::rendered(content, columns));
     }
     let end = if content.ends_with('\n') { "" } else { "\n" };
-    session.output.text(format!("{}{end}", escaped_lines(content)))
+    session.output.verbatim(format!("{}{end}", escaped_lines(content)))
 }

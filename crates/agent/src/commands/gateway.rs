@@ -145,7 +145,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Result {
         Gateway::Restore(args) => backup::restore(&args, context),
         Gateway::Example => {
             let example = gateway::config::example();
-            context.output.print(&json!({ "yaml": example }), example)
+            context.output.document(&json!({ "yaml": example }), example)
         }
         Gateway::Schema => {
             session.output.json(&gateway::config::schema().published("gateway.yaml"))

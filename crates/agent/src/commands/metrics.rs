@@ -17,12 +17,15 @@ use usage_metrics::{export, merge};
 use uuid::Uuid;
 
 use self::inspect::{Inspection, Question, inspect};
-use crate::diagnostic::{Diagnostic, ErrorContext, Result};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 use crate::documents::{DEFAULT_MAX_BYTES, DocumentSplit, Source, sources};
 use crate::key_value::words;
 use crate::metrics_recorder::{decision, store_problem};
 use crate::session::Session;
 use crate::view;
+
+const NOTHING_NEW: &str = "Nothing was counted since the last package. See what is recorded with \
+    `agent metrics status`.";
 
 /// Record usage locally, view it, and validate packages
 #[derive(Debug, Subcommand)]
@@ -152,7 +155,7 @@ fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>> {
 }
 
 fn cannot_read(source: &Source, error: &std::io::Error) -> Diagnostic {
-    Diagnostic::failed(format!("cannot read {}", source.name())).because(error)
+    Diagnostic::cannot_read(Exit::Failed, source.name().as_ref(), error)
 }
 
 fn reset_id(session: &Session) -> Result {
@@ -255,7 +258,7 @@ fn show(args: &Show, session: &Session) -> Result {
         output.bytes(&package.to_bytes())?;
     }
     if count == 0 {
-        output.note("nothing was counted since the last package");
+        output.note(NOTHING_NEW);
     } else if count > 1 && !args.all {
         output
             .note(format!("this is the first of {count} packages; print all of them with `--all`"));
@@ -294,7 +297,7 @@ fn package(session: &Session) -> Result {
     });
     output.print(&json, lines)?;
     if made.is_empty() {
-        output.tell("nothing was counted since the last package");
+        output.tell(NOTHING_NEW);
     }
     if written > made.len() {
         output.tell(format!("{} missing files were written again", written - made.len()));

@@ -27,7 +27,7 @@ const DEPTHS: [&str; 3] = ["quick", "standard", "deep"];
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Jobs run in the service and continue when you disconnect. A job is charged when its report is \
-complete.
+complete, or when it is cancelled after its first paid step. A failed job is free.
 
 Examples:
   agent research start \"Which files can be searched?\" --watch
@@ -87,6 +87,13 @@ pub(crate) fn run(command: Command, session: &Session) -> Result {
     }
 }
 
+impl JobArgs {
+    fn service<'a>(&self, session: &'a Session) -> Result<RetryingMember<'a>> {
+        let service = RetryingMember::find(session, self.waiting)?;
+        Ok(service.about(format!("job {}", printable(&self.id)), "agent research list"))
+    }
+}
+
 fn path(id: &str) -> Result<String> {
     let is_id = !id.is_empty()
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
@@ -99,7 +106,7 @@ fn path(id: &str) -> Result<String> {
 
 fn show(job: &JobArgs, session: &Session) -> Result {
     let path = path(&job.id)?;
-    let service = RetryingMember::find(session, job.waiting)?;
+    let service = job.service(session)?;
     let answer = block_on(service.get(&path))?;
     let Some(job) = service.read_or_print(&answer)? else { return Ok(()) };
     report::show(&job, session)
@@ -107,7 +114,7 @@ fn show(job: &JobArgs, session: &Session) -> Result {
 
 fn cancel(job: &JobArgs, session: &Session) -> Result {
     let path = path(&job.id)?;
-    let service = RetryingMember::find(session, job.waiting)?;
+    let service = job.service(session)?;
     let ask = MemberRequest::post(format!("{path}/cancel"), &json!({})).repeatable();
     let answer = block_on(service.ask(ask))?;
     let Some(job) = service.read_or_print::<JobView>(&answer)? else { return Ok(()) };

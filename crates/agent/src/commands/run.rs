@@ -19,7 +19,7 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use super::chat::archive::{ChatArchive, ResumedChat};
 use super::mcp::project;
-use crate::diagnostic::{Diagnostic, ErrorContext, Result};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 use crate::key_value::words;
 use crate::prompt::standard_input;
 use crate::runtime::{Signals, StopSignal};
@@ -126,8 +126,7 @@ impl Args {
     fn schema(&self) -> Result<Option<Arc<Value>>> {
         let Some(path) = &self.output_schema else { return Ok(None) };
         let shown = path.display();
-        let text = config::read(path)?
-            .ok_or_else(|| Diagnostic::usage(format!("file {shown} does not exist")))?;
+        let text = config::read(path)?.ok_or_else(|| Diagnostic::no_file(Exit::Usage, path))?;
         let invalid = || Diagnostic::usage(format!("{shown} is not a JSON Schema"));
         let schema: Value = serde_json::from_str(&text).or_diagnostic(invalid())?;
         if schema.is_object() { Ok(Some(Arc::new(schema))) } else { Err(invalid()) }

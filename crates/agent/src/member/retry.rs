@@ -52,12 +52,20 @@ pub(crate) struct RetryingMember<'a> {
     pub(crate) member: Member,
     output: &'a Output,
     pub(crate) most: Duration,
+    /// The name and the list of what every request is about.
+    subject: Option<(String, &'static str)>,
 }
 
 impl<'a> RetryingMember<'a> {
     pub(crate) fn find(session: &'a Session, waiting: RetryOptions) -> Result<Self> {
         let member = Member::find(session)?;
-        Ok(Self { member, output: &session.output, most: waiting.most() })
+        Ok(Self { member, output: &session.output, most: waiting.most(), subject: None })
+    }
+
+    /// Names `subject` and how to list others if the service does not find it.
+    pub(crate) fn about(mut self, subject: String, list: &'static str) -> Self {
+        self.subject = Some((subject, list));
+        self
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<MemberResponse> {
@@ -116,6 +124,10 @@ impl<'a> RetryingMember<'a> {
     }
 
     pub(crate) fn diagnostic(&self, trouble: &MemberError) -> Diagnostic {
+        if let (Some(404), Some((subject, list))) = (trouble.status(), &self.subject) {
+            return Diagnostic::failed(format!("{subject} not found"))
+                .hint(format!("list others with `{list}`"));
+        }
         let diagnostic = self.member.diagnostic(trouble);
         match trouble {
             MemberError::Refused { .. } if trouble.again() != RetryAdvice::Never => {

@@ -8,7 +8,7 @@ use task_loop::untrusted::printable;
 
 use super::model_dir::{ModelDir, Name, Record};
 use super::staging::{CopyError, Staging, pour};
-use crate::diagnostic::{Diagnostic, ErrorContext, Result};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::download::OnConflict;
 use crate::home::is_full;
 use crate::output::BYTES;
@@ -30,7 +30,8 @@ pub(crate) async fn add(
     session: &Session,
 ) -> Result<AddedModel> {
     let shown = printable(&path.display().to_string());
-    let found = fs::metadata(path).or_failed(format!("cannot read {shown}"))?;
+    let found =
+        fs::metadata(path).map_err(|error| Diagnostic::cannot_read(Exit::Failed, path, &error))?;
     if !found.is_file() {
         return Err(Diagnostic::failed(format!("{shown} is not a file")));
     }

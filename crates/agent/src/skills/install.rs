@@ -11,7 +11,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::document::Document;
 use super::folder::{Folder, MAX_DEPTH};
 use super::{Name, Problem, SKILL_FILE};
-use crate::diagnostic::{Diagnostic, ErrorContext, Result};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 use crate::download::OnConflict;
 
 const MAX_FILES: usize = 200;
@@ -40,8 +40,8 @@ impl InstallPlan {
     /// Checks a folder. Nothing is written.
     pub(crate) fn of(folder: &Path, name: Option<Name>) -> Result<Self> {
         let shown = escaped(&folder.display().to_string());
-        let unreadable = Diagnostic::usage(format!("cannot read the folder {shown}"));
-        let source = fs::canonicalize(folder).or_diagnostic(unreadable)?;
+        let source = fs::canonicalize(folder)
+            .map_err(|error| Diagnostic::cannot_read(Exit::Usage, folder, &error))?;
         if !source.is_dir() {
             return Err(Diagnostic::usage(format!("{shown} is not a folder"))
                 .hint("pass the folder that contains SKILL.md"));

@@ -31,3 +31,15 @@ fn amounts_have_the_fewest_digits() {
     assert_eq!(amount(12_345_678_901), "12.3 GB");
     assert_eq!(amount(999_999_999), "999 MB");
 }
+
+#[test]
+fn a_table_without_room_for_its_last_column_becomes_blocks() {
+    let rows = [["one", "5 MB", "a long description of it"], ["two", "", "short"]];
+    let rows = rows.map(|row| row.map(str::to_owned));
+    let table = Table::new(["name", "size", "description"]).rows(rows.into_iter());
+    let block = "name         one\nsize         5 MB\ndescription  a long description of it\n";
+    assert_eq!(table.lines(Some(30)), ["", block, "\nname         two\ndescription  short\n"]);
+    assert_eq!(table.lines(Some(36)).concat().lines().count(), 3);
+    assert_eq!(table.lines(Some(33)).concat().lines().count(), 4);
+    assert_eq!(table.lines(Some(31))[0], "");
+}

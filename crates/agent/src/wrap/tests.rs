@@ -49,3 +49,15 @@ fn continuation_lines_are_indented() {
         "see\n  /a/very/long/path\n  now"
     );
 }
+
+#[test]
+fn prose_continues_below_the_last_column() {
+    assert_eq!(
+        prose("ok  a  one two three four five six\n  see /a/long/path\n", Some(30)),
+        "ok  a  one two three four five\n       six\n  see /a/long/path\n"
+    );
+    assert_eq!(prose("  one two three four", Some(14)), "  one two\n  three four");
+    let whole = "  /a/very/long/path";
+    assert_eq!(prose(whole, Some(10)), whole);
+    assert_eq!(prose("one  two  three", None), "one  two  three");
+}

@@ -92,8 +92,8 @@ fn unreadable_files_are_reported_and_others_validated() {
     insta::assert_snapshot!(run.transcript(), @r"
     exit code: 1
     ----- stdout -----
-    missing.json: unreadable: No such file or directory (os error 2)
-    cut.json.gz: unreadable: incomplete deflate stream
+    missing.json: cannot read: No such file or directory (os error 2)
+    cut.json.gz: cannot read: incomplete deflate stream
     ----- stderr -----
     3 documents: 1 valid, 2 unreadable
     ");
@@ -109,7 +109,7 @@ fn compressed_and_unpacked_sizes_are_limited() {
         agent.run(["metrics", "validate", "--max-bytes", "1000000", "bomb.json.gz", "plain.json"]);
     assert_eq!(run.code, 1);
     assert_eq!(
-        run.stdout.matches("unreadable: larger than 1000000 bytes").count(),
+        run.stdout.matches("cannot read: larger than 1000000 bytes").count(),
         2,
         "{}",
         run.stdout
@@ -121,7 +121,7 @@ fn compressed_and_unpacked_sizes_are_limited() {
     let arguments = ["metrics", "validate", "--ndjson", "--max-bytes", &limit];
     let run = agent.run_with_input(arguments, lines.as_bytes());
     assert_eq!(run.stderr, "602 documents: 601 valid, 1 unreadable\n");
-    assert_eq!(run.stdout, format!("-:2: unreadable: larger than {limit} bytes\n"));
+    assert_eq!(run.stdout, format!("-:2: cannot read: larger than {limit} bytes\n"));
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Whole outputs of the commands at terminals of 80 and 40 columns, in the order in which a new
 //! user may try them.
 
-use std::env;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
+use agent_test_support::command::TestHome;
 use tempfile::TempDir;
 
 use crate::gateway::up::Machine;
@@ -60,6 +61,7 @@ const COMMANDS: &[&str] = &[
     "agent gateway audit",
     "agent gateway backup backup.sqlite3",
     "agent metrics status",
+    "agent metrics view",
     "agent metrics on",
     "agent metrics show",
     "agent metrics off",
@@ -77,6 +79,15 @@ const COMMANDS: &[&str] = &[
     "agent mcp logout notes",
     "agent mcp client-document --url http://example.com/agent.json",
     "agent mcp remove broken --yes",
+    "agent mcp add far --url https://example.com/mcp --disabled",
+    "agent mcp set far timeout=60",
+    "agent mcp link far",
+    "agent mcp logs far",
+    "agent mcp register-links --remove",
+    "agent mcp tasks list",
+    "agent mcp tasks result none",
+    "agent mcp tasks cancel none",
+    "agent mcp secrets move --to file",
     "agent skills install none",
     "agent skills archive none",
     "agent skills restore none",
@@ -107,6 +118,8 @@ const COMMANDS: &[&str] = &[
     "agent gateway provider drain ollama",
     "agent gateway provider enable ollama",
     "agent gateway downloads publish --version 1.0.0",
+    "agent gateway downloads key",
+    "agent gateway serve --config none.yaml",
     "agent gateway alerts list",
     "agent gateway alerts test",
     "agent gateway restore none.sqlite3",
@@ -115,14 +128,46 @@ const COMMANDS: &[&str] = &[
     "agent metrics lint none.json",
     "agent metrics merge none.json",
     "agent metrics export",
+    "agent metrics reset-id",
+    "agent dashboard --port none",
+    "agent up --server nonsense",
     "agent completions",
     "agent help gateway team budget",
     "agent doctor --offline",
     "agent update --check",
     "agent rnu",
     "agent run --modle x",
+    "agent research start 'Which files can be searched?' --depth quick",
     "agent down",
 ];
+
+/// The man pages of the other commands, and why they are not run.
+const NOT_RUN: &[(&str, &str)] = &[
+    ("agent-gateway-example", "prints the example in docs/gateway-config.md"),
+    ("agent-gateway-schema", "prints JSON"),
+    ("agent-mcp-reference", "prints docs/mcp-config.md"),
+    ("agent-mcp-search", "asks the public registry"),
+    ("agent-metrics-catalogue", "prints what is in docs/metrics-catalogue.md"),
+    ("agent-metrics-schema", "prints docs/metrics.schema.json"),
+];
+
+#[test]
+fn every_command_is_listed() {
+    let agent = TestHome::new(env!("CARGO_BIN_EXE_agent"));
+    let folder = agent.work().join("man");
+    assert_eq!(agent.run(["man", "--out", folder.to_str().unwrap()]).code, 0);
+    let pages = fs::read_dir(folder).unwrap().map(|page| page.unwrap().path());
+    let pages: Vec<String> =
+        pages.map(|page| page.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    let begins = |name: &str, page: &str| format!("{name}-").starts_with(&format!("{page}-"));
+    for page in &pages {
+        let is_group = pages.iter().any(|other| other != page && begins(other, page));
+        let is_run = COMMANDS.iter().any(|command| begins(&command.replace(' ', "-"), page));
+        let is_excepted = NOT_RUN.iter().any(|(name, _)| name == page);
+        assert!(is_group || is_run != is_excepted, "{page}");
+    }
+    assert!(NOT_RUN.iter().all(|(name, _)| pages.iter().any(|page| page == name)), "{pages:?}");
+}
 
 #[test]
 fn every_command_fits_80_columns() {
@@ -195,8 +240,16 @@ fn read(columns: u16) {
     settings.add_filter(r"20[2-9]\d-\d\d-\d\d\n  \d\d:\d\d:\d\d", "[time]");
     settings.add_filter(r"run-\d{8}-\d{6}-[0-9a-f]{8}", "run-20270131-120000-00000000");
     settings.add_filter(r"attempt in \d+ s", "attempt in [n] s");
+    settings.add_filter(r"job_[0-9a-f]{32}", "[job]");
+    settings.add_filter(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "[uuid]");
+    settings.add_filter(r"[\w+/]{43}=", "[public key]");
     settings.add_filter(r"[\d.]+ [MGT]B free", "[n] GB free");
     settings.bind(|| insta::assert_snapshot!(format!("at_{columns}_columns"), shown));
+}
+
+/// Only a word that fits no line may exceed the width.
+fn is_too_wide(line: &str, columns: u16) -> bool {
+    line.chars().count() > columns.into() && line.split_whitespace().count() > 1
 }
 
 /// What a terminal shows of a command in the end, and its exit code unless it is 0.
@@ -218,6 +271,7 @@ fn run(
     shell.args(["-c", command]).env_clear().current_dir(machine.agent.work());
     shell.env("AGENT_HOME", paths.path("home")).env("PATH", path).env("USER", "me");
     shell.env("AGENT_BASE_URL", format!("http://{address}/v1"));
+    shell.env("XDG_DATA_HOME", paths.path("home")).env("XDG_CONFIG_HOME", paths.path("home"));
     if command.contains("$KEY") {
         let keys = machine.json(&["key", "list"]);
         let newest = keys["keys"].as_array().unwrap().iter().rfind(|key| key["name"] == "laptop");
@@ -237,6 +291,9 @@ fn run(
         shown += "\n";
     }
     match output.status.code() {
+        _ if shown.lines().any(|line| is_too_wide(line, columns)) => {
+            panic!("`{command}` is wider than {columns} columns:\n{shown}")
+        }
         Some(0) => shown,
         code => format!("{shown}[exit code {}]\n", code.unwrap_or(-1)),
     }

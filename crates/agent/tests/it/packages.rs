@@ -77,7 +77,10 @@ fn show_prints_exactly_the_bytes_that_package_writes() {
 
     let again = agent.run(["metrics", "package"]);
     assert_eq!((again.code, &*again.stdout), (0, ""));
-    assert_eq!(again.stderr, "nothing was counted since the last package\n");
+    assert_eq!(
+        again.stderr,
+        "Nothing was counted since the last package. See what is recorded with `agent metrics status`.\n"
+    );
     assert_eq!(agent.run(["metrics", "validate", "agent-home/metrics/outbox"]).code, 0);
 }
 

@@ -53,7 +53,8 @@ pub(super) fn check(context: &Context<'_>) -> Result<Outcome> {
     let version = context.expect_version(inside(&root).args(["agent", "--version"]))?;
     let mut agent = inside(&root);
     agent.arg("agent");
-    let answer = service::stream_from(agent, &root.join("root/.agent"), &context.scratch)?;
+    let answer =
+        service::stream_from(agent, &root.join("root/.agent"), &context.scratch, &|| Ok(()))?;
     let elapsed = started.elapsed();
     if elapsed > MAX_FIRST_ANSWER {
         return Err(Failure::work(format!("the first answer took {} s", elapsed.as_secs())));

@@ -1,4 +1,4 @@
-//! Builds the image from the Containerfile, and runs the one in the OCI archive.
+//! Runs the image that the Containerfile builds, with its health check, and the one in the OCI archive.
 
 use std::os::unix::fs::chown;
 use std::process::{Command, Stdio};
@@ -32,9 +32,6 @@ pub(super) fn check(context: &Context<'_>) -> Result<Outcome> {
     let loaded = format!("localhost/agent:{}", context.release.version);
     // Processes of this machine can have less than the default limits of containers.
     let limits = ["--ulimit", "nofile=4096:4096", "--ulimit", "nproc=1024:1024"];
-    let mut run = tool("podman");
-    run.args(["--runtime", "runc", "run", "--rm", "--name", NAME, "--network", "host"]);
-    run.args(limits).arg("--volume").arg(format!("{}:/data", data.display()));
     let mut version = tool("podman");
     version.args(["--runtime", "runc", "run", "--rm", "--network", "host"]).args(limits);
     let version = match context.expect_version(version.args([&loaded, "--version"])) {
@@ -44,11 +41,21 @@ pub(super) fn check(context: &Context<'_>) -> Result<Outcome> {
             return Ok(Outcome::NotRun(reason));
         }
     };
-    run.arg(&loaded);
-    let answer = service::stream_from(run, &data, &context.scratch);
-    let _ = tool("podman").args(["rm", "--force", NAME]).stdout(Stdio::null()).status();
-    let answer = answer?;
+    let run = |image: &str, check_running: &dyn Fn() -> Result| {
+        let mut run = tool("podman");
+        run.args(["--runtime", "runc", "run", "--rm", "--name", NAME, "--network", "host"]);
+        run.args(limits).arg("--volume").arg(format!("{}:/data", data.display())).arg(image);
+        let answer = service::stream_from(run, &data, &context.scratch, check_running);
+        let _ = tool("podman").args(["rm", "--force", NAME]).stdout(Stdio::null()).status();
+        answer
+    };
+    // The first start stores its address in the volume, which the health check reads.
+    let check = ["--runtime", "runc", "healthcheck", "run", NAME];
+    let healthy = || process::capture(tool("podman").args(check)).map(drop);
+    let built = run(&format!("localhost/{NAME}"), &healthy)?;
+    let answer = run(&loaded, &|| Ok(()))?;
     Ok(Outcome::Passed(format!(
-        "buildah build; podman load; podman run: {version}; agent up as user {USER} with a model file: {answer}"
+        "buildah build, agent up as user {USER} with a model file: {built}, healthy; podman load, \
+         podman run: {version}, agent up: {answer}"
     )))
 }

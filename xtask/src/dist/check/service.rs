@@ -20,15 +20,16 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Runs `COMMAND up` in a home folder on this machine.
 pub(super) fn up(mut command: Command, home: &Path) -> Result<String> {
     command.env("HOME", home);
-    stream_from(command, &home.join(".agent"), home)
+    stream_from(command, &home.join(".agent"), home, &|| Ok(()))
 }
 
 /// Runs `COMMAND up` on a free port until it has streamed an answer. `agent_home` has its key, as
-/// seen from this process, and `log_folder` gets its output.
+/// seen from this process, and `log_folder` gets its output. `check_running` is called before it stops.
 pub(super) fn stream_from(
     mut command: Command,
     agent_home: &Path,
     log_folder: &Path,
+    check_running: &dyn Fn() -> Result,
 ) -> Result<String> {
     process::remove_agent_settings(&mut command);
     let started = Instant::now();
@@ -41,6 +42,7 @@ pub(super) fn stream_from(
     command.stdout(log.try_clone().or_fail(failed)?).stderr(log).stdin(Stdio::null());
     let mut process = Running(command.spawn().or_fail(failed)?);
     let answer = wait_until_ready(port, &mut process.0).and_then(|()| stream(port, agent_home));
+    let answer = answer.and_then(|pieces| check_running().map(|()| pieces));
     let pieces = answer.map_err(|failure| {
         let log = read(&path).unwrap_or_default();
         Failure::work(format!("{failure}\n{}", String::from_utf8_lossy(&log)))

@@ -214,7 +214,7 @@ impl ChatArchive {
         let text = markdown(&id, &read.model, &read.messages);
         let ParsedRecord { messages, model, spent, .. } = read;
         let json = json!({ "id": id, "model": model, "messages": messages, "spent": spent });
-        session.output.print(&json, text)
+        session.output.document(&json, text)
     }
 
     /// Lists the conversations, or those that contain these words.

@@ -5,6 +5,7 @@ use gateway::rfc3339;
 use gateway_store::{Member, MemberChange};
 use ledger::{Account, AccountKind, MemberId, Micros, PostingKind, Transfer, TransferResult};
 use serde_json::{Value, json};
+use task_loop::member::credits;
 use task_loop::untrusted::printable;
 
 use super::amount::{AmountUnit, budget_json, in_credits, read_budget};
@@ -84,9 +85,9 @@ pub(super) async fn list(args: &PageArgs, kind: AccountKind, books: &OperatorSto
         [
             member.id.to_string(),
             member.name.clone(),
-            account.balance.to_string(),
-            account.held.to_string(),
-            account.available().to_string(),
+            credits(account.balance.get()),
+            credits(account.held.get()),
+            credits(account.available().get()),
             state(member).to_owned(),
         ]
     };

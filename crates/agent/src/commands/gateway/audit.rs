@@ -3,6 +3,7 @@
 use gateway::rfc3339;
 use gateway_store::AuditEntry;
 use serde_json::{Value, json};
+use task_loop::member::credits;
 
 use super::moment::shown;
 use super::operator_store::Context;
@@ -41,12 +42,38 @@ fn table(entries: &[AuditEntry]) -> Table {
             entry.actor.name.clone(),
             entry.action.clone(),
             entry.subject.clone(),
-            entry.detail.clone(),
+            detail(&entry.detail),
         ]
     };
     Table::new(["entry", "when (UTC)", "who", "action", "subject", "detail"])
         .align_right(&["entry"])
         .rows(entries.iter().map(row))
+}
+
+/// `name: laptop, scopes: models chat`, without empty values.
+fn detail(json: &str) -> String {
+    let mut words = Vec::new();
+    add_words("", &serde_json::from_str(json).unwrap_or_default(), &mut words);
+    words.join(", ")
+}
+
+fn add_words(name: &str, value: &Value, words: &mut Vec<String>) {
+    let text = match value {
+        Value::Null => return,
+        Value::Object(fields) => {
+            return fields.iter().for_each(|(name, value)| add_words(name, value, words));
+        }
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(" "),
+        value => match value.as_i64().filter(|_| name.ends_with("_micros")) {
+            Some(micros) => format!("{} credits", credits(micros)),
+            None => plain(value),
+        },
+    };
+    words.push(format!("{}: {text}", name.trim_end_matches("_micros").replace('_', " ")));
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn entry_json(entry: &AuditEntry) -> Value {

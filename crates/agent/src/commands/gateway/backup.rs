@@ -7,7 +7,7 @@ use gateway_store::{Error, Store};
 use serde_json::json;
 
 use super::operator_store::{Context, block_on, make_folder, store_failure};
-use crate::diagnostic::{Diagnostic, Result};
+use crate::diagnostic::{Diagnostic, Exit, Result};
 use crate::output::GOOD;
 use crate::prompt::Prompt;
 
@@ -69,7 +69,7 @@ pub(crate) fn restore(args: &RestoreArgs, context: Context<'_>) -> Result {
     only_sqlite(&config, "pg_restore")?;
     let from = &args.file;
     if !from.is_file() {
-        return Err(Diagnostic::failed(format!("{} does not exist", from.display())));
+        return Err(Diagnostic::no_file(Exit::Failed, from));
     }
     let question = format!("Replace the database with {}?", from.display());
     if !args.yes && !Prompt::confirmed(&context.output, &question, "the restore")? {

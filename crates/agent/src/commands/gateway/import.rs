@@ -11,7 +11,7 @@ use settings::{Node, Value};
 use task_loop::untrusted::printable;
 
 use crate::config;
-use crate::diagnostic::{Diagnostic, ErrorContext, Result};
+use crate::diagnostic::{Diagnostic, ErrorContext, Exit, Result};
 use crate::session::Session;
 
 /// Convert the configuration of another gateway
@@ -42,9 +42,7 @@ Examples:
 
 pub(crate) fn run(command: &Source, session: &Session) -> Result {
     let Source::Litellm { file, output } = command;
-    let Some(text) = config::read(file)? else {
-        return Err(Diagnostic::failed(format!("file not found: {}", file.display())));
-    };
+    let text = config::read(file)?.ok_or_else(|| Diagnostic::no_file(Exit::Failed, file))?;
     let root = Node::from_yaml(&text).map_err(|problem| {
         let message = format!("{} is invalid", file.display());
         Diagnostic::configuration(message).cause(problem.in_file(file))
@@ -59,7 +57,7 @@ pub(crate) fn run(command: &Source, session: &Session) -> Result {
         return session.output.json(&imported);
     }
     if output.is_none() {
-        session.output.text(&imported.config)?;
+        session.output.verbatim(&imported.config)?;
     }
     for (heading, notes) in [("Taken over:", &imported.taken), ("Not taken over:", &imported.left)]
     {

@@ -7,6 +7,7 @@ use gateway::{attempts, rfc3339};
 use gateway_store::{LedgerCheck, LedgerFinding, Member, StatementLine};
 use ledger::{HoldId, Micros};
 use serde_json::{Value, json};
+use task_loop::member::credits;
 use task_loop::untrusted::printable;
 use wire::account::AttemptView;
 
@@ -257,8 +258,8 @@ fn table(lines: &[StatementLine]) -> Table {
             line.id.to_string(),
             shown(posting.at),
             posting.kind.as_str().replace('_', "-"),
-            posting.amount.to_string(),
-            posting.balance.to_string(),
+            credits(posting.amount.get()),
+            credits(posting.balance.get()),
             parts.join(" "),
         ]
     };

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         }
         found => {
             let (text, read) = found.or_cannot("read", &path)?;
-            session.output.text(escaped_lines(&text))?;
+            session.output.verbatim(escaped_lines(&text))?;
             read
         }
     };
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
     loop {
         match added(&path, &mut read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            text => session.output.text(escaped_lines(&text.or_cannot("read", &path)?))?,
+            text => session.output.verbatim(escaped_lines(&text.or_cannot("read", &path)?))?,
         }
         std::thread::sleep(POLL);
     }

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
             .hint("install it in a folder with a simple name")
     })?;
     if let Some(steps) = desktop::steps(std::env::consts::OS, program, args.remove) {
-        return session.output.print(&json!({ "steps": steps }), &steps);
+        return session.output.document(&json!({ "steps": steps }), &steps);
     }
     if std::env::consts::OS == "macos" {
         let app = macos::bundle_path(session)?;

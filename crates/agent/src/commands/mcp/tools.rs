@@ -155,7 +155,7 @@ fn show(
     }
     if args.schema {
         for entry in registry.entries() {
-            session.output.text(with_schema(entry, fleet))?;
+            session.output.verbatim(with_schema(entry, fleet))?;
         }
     } else if !registry.is_empty() {
         session.output.text(table(&registry.entries().collect::<Vec<_>>(), fleet))?;

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result {
         return session.output.json(&catalogue_json());
     }
     match args.format {
-        Format::Markdown => session.output.text(markdown()),
+        Format::Markdown => session.output.verbatim(markdown()),
         Format::Text => session.output.text(catalogue_text()),
     }
 }

@@ -230,7 +230,7 @@ fn print_report(report: &Report, session: &Session) -> Result {
     let source = &printable(&report.source);
     if let Some(reason) = &report.unreadable {
         let line = report.line.map(|line| format!(":{line}")).unwrap_or_default();
-        session.output.text(format!("{source}{line}: {ERROR}unreadable{ERROR:#}: {reason}\n"))?;
+        session.output.text(format!("{source}{line}: {ERROR}cannot read{ERROR:#}: {reason}\n"))?;
     }
     let mut lines = String::new();
     for violation in &report.violations {

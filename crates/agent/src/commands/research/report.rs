@@ -19,7 +19,7 @@ pub(super) fn show(job: &JobView, session: &Session) -> Result {
     }
     let Some(report) = &job.report else { return output.text(state(job)) };
     if let Some(columns) = output.columns() {
-        output.text(markdown::rendered(&report.markdown, columns))?;
+        output.verbatim(markdown::rendered(&report.markdown, columns))?;
     } else {
         let end = if report.markdown.ends_with('\n') { "" } else { "\n" };
         output.bytes(format!("{}{end}", report.markdown).as_bytes())?;

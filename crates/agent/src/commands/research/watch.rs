@@ -28,8 +28,7 @@ const ENDS: [&str; 4] = ["completed", "failed", "cancelled", "expired"];
 static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 pub(super) fn run(job: &JobArgs, session: &Session) -> Result {
-    let service = RetryingMember::find(session, job.waiting)?;
-    watch(&service, &job.id, session)
+    watch(&job.service(session)?, &job.id, session)
 }
 
 pub(super) fn watch(service: &RetryingMember<'_>, id: &str, session: &Session) -> Result {

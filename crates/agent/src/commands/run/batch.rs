@@ -29,8 +29,7 @@ pub(super) struct BatchTask {
 
 /// Reads the tasks: one per line, skipping empty lines.
 pub(super) fn read(path: &Path) -> Result<Vec<BatchTask>> {
-    let text = config::read(path)?
-        .ok_or_else(|| Diagnostic::usage(format!("file {} does not exist", path.display())))?;
+    let text = config::read(path)?.ok_or_else(|| Diagnostic::no_file(Exit::Usage, path))?;
     let mut jobs = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let number = at + 1;

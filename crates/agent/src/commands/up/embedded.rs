@@ -48,7 +48,11 @@ async fn fetch_one(shelf: &ModelDir, session: &Session) {
         .output
         .note(format!("No model found. Downloading {title} ({size}, {licence}): {about}."));
     if let Err(diagnostic) = fetch(&FIRST, shelf, session).await {
-        session.output.warn(format!("the download failed: {}", diagnostic.line()));
+        let message = diagnostic.message.unwrap_or_default();
+        session.output.warn(format!("the download failed: {message}"));
+        for cause in &diagnostic.causes {
+            session.output.detail(format!("  {cause}"));
+        }
         for hint in &diagnostic.hints {
             session.output.note(format!("  {hint}"));
         }

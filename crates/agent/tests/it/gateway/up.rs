@@ -64,13 +64,16 @@ impl Machine {
         serde_json::from_str(&run.stdout).unwrap()
     }
 
-    /// All that a start says.
+    /// All that a start says, and no log lines in the welcome.
     fn said(&self, served: Served) -> String {
         let mut lines = served.first_lines.clone();
         let (code, rest) = served.stop();
         assert_eq!(code, Some(0));
         lines.extend(rest.into_iter().take_while(|line| !line.starts_with("Stopping")));
-        lines.retain(|line| !line.contains(" INFO "));
+        let is_log = |line: &String| line.contains(" INFO ");
+        let welcome = lines.iter().take_while(|line| !line.starts_with("Press Ctrl-C"));
+        assert_eq!(welcome.filter(|line| is_log(line)).collect::<Vec<_>>(), [""; 0]);
+        lines.retain(|line| !is_log(line));
         plain(&self.agent, &lines.join("\n"))
     }
 }

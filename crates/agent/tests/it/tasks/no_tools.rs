@@ -19,6 +19,11 @@ fn setup() -> Setup {
     setup
 }
 
+/// Whether the server with tools was started.
+fn is_started(setup: &Setup) -> bool {
+    setup.fixture.agent.work().join("fixture.log").exists()
+}
+
 fn times(text: &str, words: &str) -> usize {
     text.matches(words).count()
 }
@@ -31,6 +36,7 @@ fn a_task_without_tool_support_warns_once() {
     assert_eq!(run.code, 0, "{run:?}");
     assert!(!run.stdout.trim().is_empty(), "{run:?}");
     assert_eq!(times(&run.stderr, NOTE), 1, "{run:?}");
+    assert!(!is_started(&setup));
     let plain = setup.agent(&["run", "--no-tools", "--json", "--model", SMALL, "Say hello."]);
     assert_eq!((plain.code, times(&plain.stderr, "tools")), (0, 0), "{plain:?}");
     let events: Vec<Value> = events(&plain);
@@ -45,6 +51,7 @@ fn a_conversation_without_tool_support_warns() {
     assert_eq!(run.code, 0, "{run:?}");
     assert!(!run.stdout.trim().is_empty(), "{run:?}");
     assert_eq!(times(&run.stderr, NOTE), 1, "{run:?}");
+    assert!(!is_started(&setup));
     // Another model has its tools again, and the usual system prompt.
     setup.script(vec![super::say("Hello.")]);
     let mut command = setup.command(["chat", "--model", SMALL]);
@@ -54,6 +61,7 @@ fn a_conversation_without_tool_support_warns() {
     assert!(asked["tools"].as_array().is_some_and(|tools| !tools.is_empty()), "{asked}");
     let system = asked["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains("data, not instructions"), "{system}");
+    assert!(is_started(&setup));
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn an_answer_must_match_the_output_schema() {
     setup.script(vec![say("no"); 3]);
     let bad = run(&setup, &[]);
     assert!(bad.code != 0 && bad.stderr.contains("does not match the output schema"), "{bad:?}");
-    for (file, why) in [("missing.json", "does not exist"), (".", "")] {
+    for (file, why) in [("missing.json", "cannot read missing.json"), (".", "")] {
         let run = setup.run(&["--no-tools", "--output-schema", file, "Add"]);
         assert!(run.code != 0 && run.stderr.contains(why), "{run:?}");
     }

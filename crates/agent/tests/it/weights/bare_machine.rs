@@ -19,13 +19,12 @@ fn up(agent: &TestHome, links: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// All that a start says, without the log.
+/// All that a start says.
 fn said(served: &Served) -> Vec<String> {
     let mut lines = served.first_lines.clone();
     while lines.last().is_none_or(|line| line != "Press Ctrl-C to stop.") {
         lines.push(served.line());
     }
-    lines.retain(|line| !line.contains(" INFO "));
     lines
 }
 

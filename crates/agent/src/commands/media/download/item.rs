@@ -86,7 +86,8 @@ async fn of_artifact(member: &Member, id: &str) -> Result<Item> {
     let answer = member.client.ask(MemberRequest::head(format!("/media/artifacts/{id}"))).await;
     let answer = answer.map_err(|trouble| match trouble.status() {
         // A response without a body lacks the message.
-        Some(404) => Diagnostic::failed(format!("artifact {id} not found; it may have expired")),
+        Some(404) => Diagnostic::failed(format!("artifact {id} not found; it may have expired"))
+            .hint("create a new file with `agent media run`; list models with `agent media list`"),
         _ => member.diagnostic(&trouble),
     })?;
     let text = |name| answer.headers.get(name).and_then(|value| value.to_str().ok());
