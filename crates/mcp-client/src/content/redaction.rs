@@ -22,7 +22,9 @@ impl ToolOutcome {
                 }
                 ContentBlock::Image { .. } | ContentBlock::Audio { .. } => Vec::new(),
             };
-            texts.into_iter().for_each(|text| redact_text(text, redactor));
+            for text in texts {
+                redact_text(text, redactor);
+            }
         }
         for value in [&mut self.structured, &mut self.meta].into_iter().flatten() {
             redact_value(value, redactor);
