@@ -209,11 +209,11 @@ fn add_keys(prefix: &str, schema: &Value, entry: &Value, keys: &mut Vec<EditedKe
 
 /// The schema with the keys of a mapping, which may be one of several forms.
 fn mapping(schema: &Value) -> Option<&Value> {
-    if schema["properties"].is_object() {
-        return Some(schema);
-    }
-    let forms = schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array())?;
-    forms.iter().find(|form| form["properties"].is_object())
+    // Headers and variables have keys of any name, and are edited whole.
+    let has_keys =
+        |schema: &&Value| schema["properties"].as_object().is_some_and(|it| !it.is_empty());
+    let forms = schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array());
+    std::iter::once(schema).chain(forms.into_iter().flatten()).find(has_keys)
 }
 
 /// A value as the person types it: strings plain, everything else as JSON.

@@ -1,3 +1,5 @@
+//! Long answers keep their events.
+
 use super::*;
 
 fn text(text: &str) -> Value {

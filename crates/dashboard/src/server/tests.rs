@@ -1,3 +1,5 @@
+//! The idle exit.
+
 use std::net::Ipv4Addr;
 use std::process::Command;
 

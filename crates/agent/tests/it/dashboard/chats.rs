@@ -197,6 +197,7 @@ fn two_windows_show_the_same_conversation() {
     two.goto(&one.address());
     shows(&two, "#messages", "first question");
     for (sender, other) in [(&one, &two), (&two, &one)] {
+        setup.fixture.upstream.close_gate();
         setup.script(vec![Step::GateBetween("some **bold** ", "words")]);
         say(sender, "go on");
         // The text is visible before the answer ends, in both.
@@ -267,7 +268,8 @@ fn plans_sounds_and_pictures_are_shown() {
         "sounds",
         r#"{"type": "audio", "mimeType": "audio/wav", "data": sound()}"#,
     );
-    setup.configure(&format!("{}{sounds}", config(&setup)));
+    let task = "task:\n  attachments: [audio, image]\n";
+    setup.configure(&format!("{}{sounds}", config(&setup).replace("task:\n", task)));
     let plan = json!({"plan": [
         {"step": "Look <b>around</b>", "status": "completed"},
         {"step": "Answer", "status": "in_progress"},

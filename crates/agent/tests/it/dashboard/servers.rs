@@ -335,7 +335,7 @@ fn literal_secrets_survive_edits_of_the_page() {
     let text = config(&setup);
     assert!(text.contains("OTHER_TOKEN") && text.contains("literal-secret-9012"), "{text}");
     assert!(text.contains("slow") && !text.contains("redacted"), "{text}");
-    edit("api", "headers", "value.Authorization = 'Basic' + value.Authorization.slice(6)");
+    edit("api", "headers", "value.Authorization = 'Basic ' + value.Authorization");
     shows(&browser, "#notice", "`headers` contains a hidden secret");
     assert_eq!(config(&setup), text);
 }
