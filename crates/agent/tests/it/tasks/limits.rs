@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use agent_test_support::command::ProgramOutput;
 use agent_test_support::mcp::filesystem_stdio;
 use agent_test_support::upstream::Step;
 
@@ -76,8 +75,9 @@ fn missing_credit_or_scope_fails_without_retry() {
 
 #[test]
 fn results_beyond_the_context_are_cut_with_a_note() {
+    // The latest long result fits with the window that the tools leave, but not two of them.
     let setup =
-        Setup::on("models:\n  small:\n    targets: [test/echo]\n    context_length: 4000\n");
+        Setup::on("models:\n  small:\n    targets: [test/echo]\n    context_length: 9300\n");
     setup.configure(&format!("mcp_servers:\n{}", notes("")));
     let long = "lorem ".repeat(1000);
     setup.script(vec![
@@ -109,13 +109,15 @@ fn finished_rounds_of_one_long_turn_are_summarised_or_cut() {
         let files = launched("files", &filesystem_stdio(folder), "");
         let config = format!("task: {{summarise: {summarise}, member_tools: false}}\n");
         setup.configure(&format!("{config}mcp_servers:\n{files}"));
-        let page = json!({"path": folder.join("page.txt"), "content": "page ".repeat(4000)});
-        // An answer to a request for a summary is its text, without the call.
-        let round = Step::Turn(
-            "Pages are written.",
-            vec![("mcp__files__write_file".to_owned(), page.to_string())],
-        );
-        setup.script(vec![round; 40]);
+        // An answer to a request for a summary is its text, without the call. Pages differ, because
+        // the service repeats the answer to an identical request.
+        let round = |page: usize| {
+            let content = format!("{page:04} ").repeat(4000);
+            let page = json!({"path": folder.join("page.txt"), "content": content});
+            let write = ("mcp__files__write_file".to_owned(), page.to_string());
+            Step::Turn("Pages are written.", vec![write])
+        };
+        setup.script((0..40).map(round).collect());
         // One for the answer, and some for summaries.
         setup.script(vec![say("Done."); 4]);
         let run = setup.agent(&["run", "--json", "--yes", "--model", "small", "Write"]);
@@ -135,7 +137,10 @@ fn finished_rounds_of_one_long_turn_are_summarised_or_cut() {
             assert_eq!(messages.iter().filter(|one| question(one)).count(), usize::from(has_tools));
         }
         if summarise {
-            let run = ProgramOutput::of(&mut setup.command(["chat", "--resume"]), b"And?\n");
+            let folder = setup.fixture.agent.home().join("chat/sessions");
+            let file = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+            let id = file.file_stem().unwrap().to_str().unwrap();
+            let run = setup.agent(&["run", "--resume", id, "And?"]);
             assert_eq!((run.code, run.stdout.as_str()), (0, "Done.\n"), "{run:?}");
             let asked = setup.asked().pop().unwrap();
             let roles: Vec<&Value> =
