@@ -411,14 +411,15 @@ impl McpServers {
             ServerState::Connecting
             | ServerState::Stopped
             | ServerState::Parked { .. }
-            | ServerState::NeedsSignIn { .. } => Some(match &status.failure {
-                Some(failure) => self.problem(entry, failure),
-                None => {
+            | ServerState::NeedsSignIn { .. } => {
+                let without_failure = || {
                     let state = predicate(&status.state);
                     Diagnostic::peer(format!("server `{}` {state}", entry.name))
                         .causes(status.state.reason().map(str::to_owned))
-                }
-            }),
+                };
+                let failure = status.failure.as_ref();
+                Some(failure.map_or_else(without_failure, |failure| self.problem(entry, failure)))
+            }
         }
     }
 }

@@ -101,7 +101,8 @@ impl Table {
 
 pub(crate) fn fields(fields: &[(&str, String)]) -> String {
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    fields.iter().map(|(name, value)| format!("{name:<width$}{GAP}{value}\n")).collect()
+    let line = |(name, value): &(&str, String)| format!("{name:<width$}{GAP}{value}\n");
+    fields.iter().map(line).collect()
 }
 
 /// Comma-separated values, the headings first.

@@ -290,10 +290,9 @@ fn run(
         shown += codes.iter().find_map(|code| line.strip_prefix(code)).unwrap_or(line);
         shown += "\n";
     }
+    let is_wider = shown.lines().any(|line| is_too_wide(line, columns));
+    assert!(!is_wider, "`{command}` is wider than {columns} columns:\n{shown}");
     match output.status.code() {
-        _ if shown.lines().any(|line| is_too_wide(line, columns)) => {
-            panic!("`{command}` is wider than {columns} columns:\n{shown}")
-        }
         Some(0) => shown,
         code => format!("{shown}[exit code {}]\n", code.unwrap_or(-1)),
     }

@@ -52,10 +52,10 @@ pub(super) fn check(context: &Context<'_>) -> Result<Outcome> {
     // The first start stores its address in the volume, which the health check reads.
     let check = ["--runtime", "runc", "healthcheck", "run", NAME];
     let healthy = || process::capture(tool("podman").args(check)).map(drop);
-    let built = run(&format!("localhost/{NAME}"), &healthy)?;
+    let first_answer = run(&format!("localhost/{NAME}"), &healthy)?;
     let answer = run(&loaded, &|| Ok(()))?;
     Ok(Outcome::Passed(format!(
-        "buildah build, agent up as user {USER} with a model file: {built}, healthy; podman load, \
+        "buildah build, agent up as user {USER} with a model file: {first_answer}, healthy; podman load, \
          podman run: {version}, agent up: {answer}"
     )))
 }
