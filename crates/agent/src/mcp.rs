@@ -411,13 +411,12 @@ impl McpServers {
             ServerState::Connecting
             | ServerState::Stopped
             | ServerState::Parked { .. }
-            | ServerState::NeedsSignIn { .. } => Some(match &status.failure {
-                Some(failure) => self.problem(entry, failure),
-                None => {
-                    let state = predicate(&status.state);
-                    Diagnostic::peer(format!("server `{}` {state}", entry.name))
-                        .causes(status.state.reason().map(str::to_owned))
-                }
+            | ServerState::NeedsSignIn { .. } => Some(if let Some(failure) = &status.failure {
+                self.problem(entry, failure)
+            } else {
+                let state = predicate(&status.state);
+                Diagnostic::peer(format!("server `{}` {state}", entry.name))
+                    .causes(status.state.reason().map(str::to_owned))
             }),
         }
     }
