@@ -89,6 +89,7 @@ fn state_tag(state: &ServerState, server: &Configured) -> Html {
         "ready" => tag("good", "ready"),
         "recycled" => tag("good", "idle"),
         word @ ("connecting" | "degraded") => tag("warn", word),
+        "parked" => tag("bad", "failed"),
         word => tag("bad", word),
     }
 }

@@ -344,7 +344,7 @@ mcp_servers:
     }
 }
 
-/// `ContextServerSettingsContent` in `crates/settings_content` of Zed; `old` is of 2024.
+/// `ContextServerSettingsContent` in `crates/settings_content/src/project.rs` of Zed; `old` is of 2024.
 #[test]
 fn both_command_forms_of_zed_are_read_and_extensions_skipped() {
     let text = r#"{
