@@ -9,6 +9,9 @@ use uuid::Uuid;
 
 use crate::attachment::{Attachment, MediaKind};
 
+/// Maximum length of call arguments from a model.
+pub(crate) const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
@@ -87,6 +90,18 @@ pub struct Call {
     pub name: String,
     /// JSON, unless the model made an error.
     pub arguments: String,
+}
+
+impl Call {
+    /// The call in the conversation: arguments that are too long to be sent would only fill the
+    /// context window.
+    pub(crate) fn stored(&self) -> Self {
+        let mut stored = self.clone();
+        if stored.arguments.len() > MAX_ARGUMENT_BYTES {
+            "{}".clone_into(&mut stored.arguments);
+        }
+        stored
+    }
 }
 
 /// Receives every message when it is added to a conversation, before any cuts.

@@ -151,8 +151,9 @@ impl<'a, 'b> RunningTask<'a, 'b> {
                 Err(end) => return end,
             };
             let finish = reply.finish;
-            let calls = reply.calls.clone();
-            self.conversation.push(Message::Assistant { text: reply.text, calls: reply.calls });
+            let calls = reply.calls;
+            let stored = calls.iter().map(Call::stored).collect();
+            self.conversation.push(Message::Assistant { text: reply.text, calls: stored });
             if calls.is_empty() {
                 let end = self.last(finish);
                 let Some(why) = self.mismatch().filter(|_| end == TaskEnd::Completed) else {

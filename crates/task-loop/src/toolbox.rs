@@ -20,15 +20,13 @@ use usage_metrics::catalogue::{ToolCategory, ToolOutcome};
 
 use crate::approval_gate::ApprovalGate;
 use crate::attachment::{Attacher, Attachment, MediaKind};
-use crate::conversation::Call;
+use crate::conversation::{Call, MAX_ARGUMENT_BYTES};
 use crate::nearest::nearest;
 use crate::person::ApprovalAnswer;
 use crate::sanitizer::Sanitizer;
 use crate::server_instructions;
 use crate::untrusted::is_unsafe;
 
-/// Maximum length of call arguments from a model.
-const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
 const MAX_RESULT_BYTES: usize = 400 * 1024;
 /// The key of the cost in results of the member service's tools.
 const CHARGE: &str = "agent/charge_micros";

@@ -232,6 +232,10 @@ fn read(columns: u16) {
     }
     let shown = plain(&machine.agent, &paths.named(&shown));
     let mut settings = settings();
+    // Lines break elsewhere if a number has more digits.
+    let start = r"process\s+\d+\s+\((\d+|\[n\])\s+ms\)";
+    settings.add_filter(start, "process [pid] ([n] ms)");
+    settings.add_filter(r"\(process\s+\d+\)", "(process [pid])");
     for (pattern, replacement) in UNSTEADY {
         settings.add_filter(pattern, replacement);
     }
@@ -239,7 +243,7 @@ fn read(columns: u16) {
     settings.add_filter(r"20[2-9]\d-\d\d-\d\d  ", "[date]  ");
     settings.add_filter(r"20[2-9]\d-\d\d-\d\d\n  \d\d:\d\d:\d\d", "[time]");
     settings.add_filter(r"run-\d{8}-\d{6}-[0-9a-f]{8}", "run-20270131-120000-00000000");
-    settings.add_filter(r"attempt in \d+ s", "attempt in [n] s");
+    settings.add_filter(r"attempt\s+in\s+\d+\s+s\b", "attempt in [n] s");
     settings.add_filter(r"job_[0-9a-f]{32}", "[job]");
     settings.add_filter(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "[uuid]");
     settings.add_filter(r"[\w+/]{43}=", "[public key]");

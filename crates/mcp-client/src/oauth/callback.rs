@@ -8,6 +8,7 @@ mod page;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -55,7 +56,6 @@ const MAX_REMEMBERED: usize = 8;
 const MAX_PAIRS_TRIED: usize = 16;
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-#[derive(Debug)]
 pub struct CallbackListener {
     sockets: Arc<[TcpListener]>,
     server: CallbackServer,
@@ -146,9 +146,14 @@ impl CallbackListener {
     }
 }
 
+impl fmt::Debug for CallbackListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").field("port", &self.server.port).finish_non_exhaustive()
+    }
+}
+
 /// The expected redirect. The browser waits for its page until the login has ended; dropping the
 /// value answers that the login was not finished.
-#[derive(Debug)]
 pub struct Callback {
     pub outcome: Result<AuthorizationCode, RedirectError>,
     reply: Option<oneshot::Sender<Page>>,
@@ -163,6 +168,12 @@ impl Callback {
             // A browser that does not read must not block the login.
             let _ = tokio::time::timeout(MAX_READ_WAIT, self.closed.cancelled()).await;
         }
+    }
+}
+
+impl fmt::Debug for Callback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arrived").field("outcome", &self.outcome).finish_non_exhaustive()
     }
 }
 
@@ -182,7 +193,7 @@ struct PendingCallback {
     closed: CancellationToken,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct CallbackServer {
     path: String,
     /// A proxy forwards under its host name. Otherwise only loopback names with our port are

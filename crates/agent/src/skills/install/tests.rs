@@ -76,7 +76,7 @@ fn folders_without_a_valid_document_are_rejected() {
     fs::remove_file(fixture.source().join("SKILL.md")).unwrap();
     assert!(fixture.refused().contains("SKILL.md: file not found"));
     let error = InstallPlan::of(&fixture.folder.path().join("none"), None).unwrap_err();
-    assert!(error.message.unwrap().starts_with("cannot read the folder"));
+    assert!(error.message.unwrap().starts_with("cannot read"));
     fs::write(fixture.folder.path().join("file"), "x").unwrap();
     let error = InstallPlan::of(&fixture.folder.path().join("file"), None).unwrap_err();
     assert!(error.message.unwrap().ends_with("is not a folder"));
