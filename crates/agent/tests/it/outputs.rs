@@ -115,8 +115,6 @@ const COMMANDS: &[&str] = &[
     "agent gateway key revoke $KEY",
     "agent gateway ledger receipt req_019876543210abcdef0123456789abcd",
     "agent gateway provider test ollama",
-    "agent gateway provider drain ollama",
-    "agent gateway provider enable ollama",
     "agent gateway downloads publish --version 1.0.0",
     "agent gateway downloads key",
     "agent gateway serve --config none.yaml",
@@ -138,6 +136,9 @@ const COMMANDS: &[&str] = &[
     "agent rnu",
     "agent run --modle x",
     "agent research start 'Which files can be searched?' --depth quick",
+    // The service notices these later: its models are not used after them.
+    "agent gateway provider drain ollama",
+    "agent gateway provider enable ollama",
     "agent down",
 ];
 
@@ -233,9 +234,9 @@ fn read(columns: u16) {
     let shown = plain(&machine.agent, &paths.named(&shown));
     let mut settings = settings();
     // Lines break elsewhere if a number has more digits.
-    let start = r"process\s+\d+\s+\((\d+|\[n\])\s+ms\)";
-    settings.add_filter(start, "process [pid] ([n] ms)");
+    settings.add_filter(r"\s+\((\d+|\[n\])\s+ms\)", " ([n] ms)");
     settings.add_filter(r"\(process\s+\d+\)", "(process [pid])");
+    settings.add_filter(r"process\s+\d+", "process [pid]");
     for (pattern, replacement) in UNSTEADY {
         settings.add_filter(pattern, replacement);
     }
