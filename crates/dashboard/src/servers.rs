@@ -1,5 +1,7 @@
 //! The servers of the configuration: list, details, switches.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::Path;
 use axum::response::Response;
@@ -96,7 +98,12 @@ fn state_tag(state: &ServerState, server: &Configured) -> Html {
 
 pub(crate) async fn list(viewer: Viewer) -> PageResult {
     let Configuration { config, servers, problems } = Configuration::read(&viewer.app).await?;
-    let states = viewer.app.servers.states(&viewer.app.program).await;
+    // Without enabled servers, there is no state to wait for.
+    let states = if servers.iter().any(|server| server.enabled) {
+        viewer.app.servers.states(&viewer.app.program).await
+    } else {
+        Arc::default()
+    };
     let row = |server: Configured| {
         let state = states.get(&server.name).cloned().unwrap_or_default();
         (server, state)
